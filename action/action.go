@@ -1,0 +1,368 @@
+package action
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Actor is on whose behalf an action happens: a user of the business system.
+type Actor struct {
+	ID   string `json:"id"`
+	Name string `json:"name,omitempty"`
+}
+
+// Target is the one object that an action touches.
+type Target struct {
+	Type string `json:"type"`
+	ID   string `json:"id"`
+}
+
+// By is who caused an event, as they were then.
+type By struct {
+	Kind   string `json:"kind"` // person, client or system
+	ID     string `json:"id,omitempty"`
+	Name   string `json:"name,omitempty"`
+	Role   string `json:"role,omitempty"`   // the role a person decided in
+	Method string `json:"method,omitempty"` // how a person had signed in
+}
+
+// The kinds of By.
+const (
+	ByPerson = "person"
+	ByClient = "client"
+	BySystem = "system"
+)
+
+// Need is how many people of one role must approve.
+type Need struct {
+	Role      string `json:"role"`
+	Approvals int    `json:"approvals"`
+	StepUp    bool   `json:"step_up,omitempty"`
+}
+
+// Terms are the parts of the pinned contract version that the life of an
+// action depends on. They are stored with the proposal, so that its history
+// can be judged without the contract.
+type Terms struct {
+	Write           bool          `json:"write"`
+	ConfirmationTTL time.Duration `json:"confirmation_ttl"`
+	Lease           time.Duration `json:"lease"`
+	SendWithin      time.Duration `json:"send_within"`
+	Proves          Proof         `json:"proves"`
+	RetrySameKey    bool          `json:"retry_same_key,omitempty"`
+	KeyLifetime     time.Duration `json:"key_lifetime,omitempty"`
+	FenceAfter      time.Duration `json:"fence_after,omitempty"`
+	Deadline        time.Duration `json:"deadline,omitempty"`
+	Before          string        `json:"before,omitempty"` // tool read before people decide
+	Verify          bool          `json:"verify,omitempty"` // post-conditions are read back
+	VerifyTries     int           `json:"verify_tries,omitempty"`
+	VerifyWindow    time.Duration `json:"verify_window,omitempty"`
+	Block           string        `json:"block"` // target, tool or none: what an open case holds up
+	SecondPerson    bool          `json:"second_person,omitempty"`
+}
+
+// What an open case of an action holds up.
+const (
+	BlockTarget = "target"
+	BlockTool   = "tool"
+	BlockNone   = "none"
+)
+
+// Links names other actions that this one belongs to.
+type Links struct {
+	Compensates string `json:"compensates,omitempty"`
+	Resumes     string `json:"resumes,omitempty"`
+	Replaces    string `json:"replaces,omitempty"`
+}
+
+// Decision is one person's yes or no to one revision.
+type Decision struct {
+	By           By        `json:"-"`
+	Approve      bool      `json:"approve"`
+	Revision     int       `json:"revision"`
+	ProposalHash string    `json:"proposal_hash"`
+	ReasonCode   string    `json:"reason_code,omitempty"`
+	Note         string    `json:"-"`
+	StepUp       bool      `json:"step_up,omitempty"`
+	At           time.Time `json:"-"`
+}
+
+// Confirmation is what enough decisions become: a reference that an executor
+// may claim once before it expires.
+type Confirmation struct {
+	Ref       string    `json:"ref"`
+	Revision  int       `json:"revision"`
+	At        time.Time `json:"at"`
+	ExpiresAt time.Time `json:"expires_at"`
+}
+
+// Claim is an executor's hold on a confirmation.
+type Claim struct {
+	ID         string    `json:"id"`
+	Client     string    `json:"client"`
+	ClientName string    `json:"client_name,omitempty"`
+	TakenAt    time.Time `json:"taken_at"`
+	LeaseUntil time.Time `json:"lease_until"`
+	Over       bool      `json:"over,omitempty"` // released, lapsed or finished
+}
+
+// Attempt is one wire request, recorded before it is sent.
+type Attempt struct {
+	ID          string    `json:"id"`
+	Number      int       `json:"number"`
+	ClaimID     string    `json:"claim_id"`
+	Step        string    `json:"step,omitempty"`
+	Fingerprint string    `json:"fingerprint"`
+	At          time.Time `json:"at"`
+	SendBy      time.Time `json:"send_by"`
+	Outcome     Outcome   `json:"outcome,omitempty"` // "" until a receipt came
+	NotSent     bool      `json:"not_sent,omitempty"`
+}
+
+// Definite reports whether the attempt's outcome is known.
+func (a Attempt) Definite() bool { return a.Outcome == Success || a.Outcome == Failure }
+
+// NotSent is the code of a FAILURE receipt for an attempt that never left.
+const NotSent = "NOT_SENT"
+
+// Receipt is what somebody reported of an attempt, and what it was judged to be.
+type Receipt struct {
+	ID                 string          `json:"id"`
+	AttemptID          string          `json:"attempt_id"`
+	Claimed            Outcome         `json:"claimed"` // as reported
+	Outcome            Outcome         `json:"outcome"` // as judged by the contract
+	Proves             Proof           `json:"proves,omitempty"`
+	Code               string          `json:"code,omitempty"`
+	HTTPStatus         int             `json:"http_status,omitempty"`
+	Conflict           bool            `json:"conflict,omitempty"`
+	ProviderRef        string          `json:"provider_ref,omitempty"`
+	ObjectVersionAfter string          `json:"object_version_after,omitempty"`
+	By                 By              `json:"-"`
+	At                 time.Time       `json:"-"`
+	Body               json.RawMessage `json:"-"`
+}
+
+// Observation is the record of one read-only query.
+type Observation struct {
+	ID         string          `json:"id"`
+	Tool       string          `json:"tool"`
+	Version    string          `json:"version,omitempty"` // of the object, when the snapshot shows it
+	Failed     bool            `json:"failed,omitempty"`
+	Holds      Holds           `json:"holds,omitempty"`
+	Revision   int             `json:"revision"`
+	ObservedAt time.Time       `json:"observed_at"`
+	By         By              `json:"-"`
+	At         time.Time       `json:"-"`
+	Snapshot   json.RawMessage `json:"-"`
+	Error      string          `json:"-"`
+}
+
+// Case is one unknown or contradictory outcome.
+type Case struct {
+	ID       string    `json:"id"`
+	Kind     string    `json:"kind"` // unknown or contradiction
+	Why      string    `json:"why"`  // see the Why constants
+	OpenedAt time.Time `json:"opened_at"`
+	Open     bool      `json:"open"`
+	Verdict  *Verdict  `json:"verdict,omitempty"`
+}
+
+// The kinds of case.
+const (
+	CaseUnknown       = "unknown"
+	CaseContradiction = "contradiction"
+)
+
+// Why a case was opened.
+const (
+	WhyUnknownReceipt = "unknown-receipt"
+	WhyLeaseLapsed    = "lease-lapsed"
+	WhyDeadline       = "deadline"
+	WhyMismatch       = "mismatch"
+	WhyEarlierAttempt = "earlier-attempt-open"
+	WhyContradiction  = "contradiction"
+)
+
+// Verdict is what a person found out about an unknown outcome.
+type Verdict struct {
+	Verdict      string    `json:"verdict"` // happened, did_not_happen or partly
+	EvidenceKind string    `json:"evidence_kind"`
+	EvidenceRef  string    `json:"evidence_ref,omitempty"`
+	By           By        `json:"-"`
+	At           time.Time `json:"-"`
+	Note         string    `json:"-"`
+}
+
+// What a verdict says.
+const (
+	Happened     = "happened"
+	DidNotHappen = "did_not_happen"
+	Partly       = "partly"
+)
+
+// Action is one logical thing to do, with everything known about it.
+type Action struct {
+	ID             string
+	State          State
+	Version        int64 // one more with every event
+	Revision       int   // one more with every edit of the content
+	Tool           string
+	ToolVersion    int
+	Client         By // the proposer
+	Entry          string
+	Scope          string
+	TaskID         string
+	RequestID      string
+	Digest         string // of the request that proposed it
+	Links          Links
+	Actor          Actor
+	Target         *Target
+	ObjectVersion  *string
+	Payload        json.RawMessage // canonical bytes (RFC 8785)
+	PayloadHash    string
+	ProposalHash   string
+	ExecutionKey   string
+	ContentVersion int64 // version of the event that set the payload
+	Reason         string
+	ExpiresIn      time.Duration // asked for, whole seconds
+	ExpiresAt      *time.Time    // nil in drafts
+	CreatedAt      time.Time
+	UpdatedAt      time.Time
+	Terms          Terms
+	Needs          []Need
+	Decisions      []Decision
+	Confirmation   *Confirmation
+	Claim          *Claim
+	Attempts       []Attempt
+	Receipts       []Receipt
+	Observations   []Observation
+	Proven         Proof
+	Case           *Case
+	Retried        bool   // the one safe retry was used
+	NotExecuted    bool   // the business system itself said so, by key
+	FailureCode    string // why a failed action failed
+	ops            map[string]Event
+}
+
+// Binding returns the fields that an approval is bound to.
+func (a Action) Binding() Binding {
+	b := Binding{ActionID: a.ID, Revision: a.Revision, Tool: a.Tool, ToolVersion: a.ToolVersion,
+		Actor: a.Actor.ID, ObjectVersion: a.ObjectVersion, PayloadHash: a.PayloadHash,
+		ExecutionKey: a.ExecutionKey, ExpiresAt: a.ExpiresAt}
+	if a.Target != nil {
+		b.TargetType, b.TargetID = &a.Target.Type, &a.Target.ID
+	}
+	return b
+}
+
+// CaseID returns the id of the open case, or "".
+func (a Action) CaseID() string {
+	if a.Case != nil && a.Case.Open {
+		return a.Case.ID
+	}
+	return ""
+}
+
+// OpenAttempt returns the latest attempt without a definite outcome.
+func (a Action) OpenAttempt() (Attempt, bool) {
+	for i := len(a.Attempts) - 1; i >= 0; i-- {
+		if !a.Attempts[i].Definite() {
+			return a.Attempts[i], true
+		}
+	}
+	return Attempt{}, false
+}
+
+// Executions counts the wire requests that may have reached the business
+// system: attempts that were not reported as never sent.
+func (a Action) Executions() int {
+	n := 0
+	for _, t := range a.Attempts {
+		if !t.NotSent {
+			n++
+		}
+	}
+	return n
+}
+
+// FencedAt is the moment from which no attempt can take effect any more, as
+// the contract promises. It is false where the contract promises nothing.
+func (a Action) FencedAt() (time.Time, bool) {
+	if a.Executions() == 0 {
+		return a.UpdatedAt, true
+	}
+	if a.Terms.FenceAfter <= 0 {
+		return time.Time{}, false
+	}
+	return a.Attempts[len(a.Attempts)-1].SendBy.Add(a.Terms.FenceAfter), true
+}
+
+// Before returns the latest successful reading that was made for people to
+// decide on this revision.
+func (a Action) Before() (Observation, bool) {
+	for i := len(a.Observations) - 1; i >= 0; i-- {
+		o := a.Observations[i]
+		if o.Tool == a.Terms.Before && o.Tool != "" && !o.Failed && o.Revision == a.Revision {
+			return o, true
+		}
+	}
+	return Observation{}, false
+}
+
+// Done returns the event that a command with this op left, if it was run.
+func (a Action) Done(op string) (Event, bool) {
+	e, ok := a.ops[op]
+	return e, ok
+}
+
+// StateAt is the state as of a moment: an action whose time is over is expired
+// before the event that says so is written.
+func (a Action) StateAt(now time.Time) State {
+	if due, ok := a.DueAt(); ok && a.State.In(Proposed, Confirmed) && !now.Before(due) {
+		return Expired
+	}
+	return a.State
+}
+
+// DueAt is the next moment at which time alone changes the action.
+func (a Action) DueAt() (time.Time, bool) {
+	switch a.State {
+	case Proposed:
+		return *a.ExpiresAt, true
+	case Confirmed:
+		return a.Confirmation.ExpiresAt, true
+	case Executing:
+		return a.Claim.LeaseUntil, true
+	case Accepted:
+		if !a.awaitsCompletion() {
+			return time.Time{}, false
+		}
+		return a.deadline(), true
+	case ResultUnknown:
+		if v := a.Case.Verdict; v != nil && v.Verdict == DidNotHappen {
+			return a.FencedAt()
+		}
+	}
+	return time.Time{}, false
+}
+
+// awaitsCompletion reports whether an accepted action can still prove more.
+func (a Action) awaitsCompletion() bool {
+	return a.Terms.Proves == ProvesCompleted
+}
+
+func (a Action) deadline() time.Time {
+	d := a.Terms.Deadline
+	if d <= 0 {
+		d = DefaultDeadline
+	}
+	last := a.UpdatedAt
+	if n := len(a.Attempts); n > 0 {
+		last = a.Attempts[n-1].At
+	}
+	return last.Add(d)
+}
+
+// DefaultDeadline is how long an accepted action may stay unproven when its
+// contract does not say.
+const DefaultDeadline = 15 * time.Minute

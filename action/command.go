@@ -1,0 +1,179 @@
+package action
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Command is something a person, a client or time asks of an action.
+type Command interface {
+	// decide is the rule of the command; see Decide.
+	decide(s Snapshot) (Transition, error)
+	// op is the caller's name of the command: repeating it changes nothing.
+	op() string
+	// again refuses a repetition that is not one: the event that this op left
+	// was for other content, or its effect is over.
+	again(s Snapshot, left Event) error
+}
+
+// Snapshot is what a command is decided on.
+type Snapshot struct {
+	Action Action
+	Now    time.Time // the database's clock
+	// Authority holds, for everybody who decided on the current revision and
+	// for the person deciding now, the roles that count on this action now.
+	Authority map[string][]string
+}
+
+// Content is what a program asks for.
+type Content struct {
+	ToolVersion   int
+	Scope         string
+	Target        *Target
+	ObjectVersion *string
+	Payload       json.RawMessage // canonical
+	Reason        string
+	ExpiresIn     time.Duration
+	Terms         Terms
+	Needs         []Need
+}
+
+// Propose starts an action. It is the one command without an earlier state:
+// see Create.
+type Propose struct {
+	Op        string
+	By        By
+	ID        string
+	Draft     bool
+	Tool      string
+	Actor     Actor
+	Entry     string
+	TaskID    string
+	RequestID string
+	Links     Links
+	Key       string // execution key
+	Ref       string // confirmation ref, used when nobody has to approve
+	Digest    string // of the request as sent: the same key must mean the same request
+	Content
+}
+
+// Submit proposes a draft with what the contract says now.
+type Submit struct {
+	Op          string
+	By          By
+	ToolVersion int
+	Scope       string
+	Target      *Target
+	Terms       Terms
+	Needs       []Need
+	Ref         string
+}
+
+// Revise replaces the content and voids every decision on earlier revisions.
+type Revise struct {
+	Op            string
+	By            By
+	Scope         string
+	ObjectVersion *string
+	Payload       json.RawMessage // canonical
+	Reason        string
+	ExpiresIn     time.Duration
+	Needs         []Need
+	Ref           string
+}
+
+// Vote is one person's approve or reject of exactly what they were shown.
+type Vote struct {
+	Op           string
+	By           By
+	Approve      bool
+	Revision     int
+	ProposalHash string
+	ReasonCode   string
+	Note         string
+	StepUp       bool   // the person proved anew who they are
+	Ref          string // confirmation ref, used by the last needed approval
+}
+
+// Cancel ends an action that has not run.
+type Cancel struct {
+	Op     string
+	By     By
+	Reason string
+}
+
+// Tick tells the action that time has passed: expiry, a lapsed lease, a
+// deadline, a fence.
+type Tick struct{ CaseID string }
+
+// TakeClaim takes the confirmation for one executor process.
+type TakeClaim struct {
+	By            By
+	ClaimID       string
+	ProposalHash  string
+	ObjectVersion *string
+}
+
+// Renew extends a live claim's lease.
+type Renew struct {
+	Op      string
+	By      By
+	ClaimID string
+}
+
+// Release gives a claim back before any attempt. With a code the action cannot
+// run at all and fails: permission refused, tool unavailable.
+type Release struct {
+	Op      string
+	By      By
+	ClaimID string
+	Code    string
+}
+
+// StartAttempt asks to send one wire request.
+type StartAttempt struct {
+	By          By
+	AttemptID   string
+	ClaimID     string
+	Step        string
+	Fingerprint string
+}
+
+// AddReceipt reports what is known of an attempt. Receipt.Outcome is what the
+// contract makes of what was claimed.
+type AddReceipt struct {
+	By      By
+	Receipt Receipt
+	CaseID  string
+}
+
+// AddObservation reports a read-only query. Needs is what the rules ask for
+// with this reading, when it was made for people to decide.
+type AddObservation struct {
+	By          By
+	Observation Observation
+	Needs       []Need
+	CaseID      string
+}
+
+// AddEvidence reports what the business system says of the operation itself.
+type AddEvidence struct {
+	By     By
+	Found  Found
+	CaseID string
+}
+
+// StartRetry picks up the one safe retry of an unknown outcome.
+type StartRetry struct {
+	By      By
+	ClaimID string
+}
+
+// Settle is a person's verdict on an unknown outcome.
+type Settle struct {
+	Op      string
+	By      By
+	CaseID  string
+	Version int64
+	Verdict Verdict
+}

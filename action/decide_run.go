@@ -1,0 +1,181 @@
+package action
+
+import (
+	"time"
+)
+
+func (c TakeClaim) op() string { return "claim:" + c.ClaimID }
+
+func (c TakeClaim) again(s Snapshot, left Event) error {
+	if left.By.ID != c.By.ID {
+		return Refuse(AlreadyClaimed, "Another executor has claimed this confirmation.")
+	}
+	if err := s.Action.bound(c.ProposalHash, c.ObjectVersion); err != nil {
+		return err
+	}
+	return s.live(c.By.ID, c.ClaimID)
+}
+
+func (c TakeClaim) decide(s Snapshot) (Transition, error) {
+	a := s.Action
+	if a.State == Executing {
+		return Transition{}, Refuse(AlreadyClaimed, "Another executor has claimed this confirmation.")
+	}
+	if err := s.need("claimed", Confirmed); err != nil {
+		return Transition{}, err
+	}
+	if err := a.bound(c.ProposalHash, c.ObjectVersion); err != nil {
+		return Transition{}, err
+	}
+	claim := Claim{ID: c.ClaimID, Client: c.By.ID, ClientName: c.By.Name, TakenAt: s.Now, LeaseUntil: s.Now.Add(a.Terms.Lease)}
+	t, err := s.step(c.op(), c.By, KindClaimed, Executing, claimed{claim}, nil)
+	t.Before, t.Hold = a.Confirmation.ExpiresAt, HoldRun
+	return t, err
+}
+
+// bound refuses a hash or an object version that was not approved.
+func (a Action) bound(hash string, version *string) error {
+	if hash != a.ProposalHash {
+		return Refuse(StaleRevision, "This is not the content that was approved. Read the action again.")
+	}
+	if !equalPtr(version, a.ObjectVersion) {
+		return Refuse(VersionConflict, "The object version is not the one that was approved.")
+	}
+	return nil
+}
+
+// Verify reports whether a confirmation stands for this hash and version now.
+// The refusal's code is the reason why not.
+func (s Snapshot) Verify(hash string, version *string) error {
+	if err := s.need("verified", Confirmed, Executing); err != nil {
+		return err
+	}
+	if s.Action.StateAt(s.Now) == Expired {
+		return Refuse(ExpiredCode, "The confirmation has expired.")
+	}
+	return s.Action.bound(hash, version)
+}
+
+// live refuses unless the claim is this client's and its lease runs.
+func (s Snapshot) live(client, claimID string) error {
+	c := s.Action.Claim
+	if s.Action.State != Executing || c == nil || c.Over || c.ID != claimID || c.Client != client || !s.Now.Before(c.LeaseUntil) {
+		return Refuse(LeaseLost, "This claim is not live any more. Do not send. Report what you know; it is taken as evidence.")
+	}
+	return nil
+}
+
+func (c Renew) op() string                  { return c.Op }
+func (c Renew) again(Snapshot, Event) error { return nil }
+
+func (c Renew) decide(s Snapshot) (Transition, error) {
+	if err := s.live(c.By.ID, c.ClaimID); err != nil {
+		return Transition{}, err
+	}
+	claim := *s.Action.Claim
+	claim.LeaseUntil = s.Now.Add(s.Action.Terms.Lease)
+	t, err := s.step(c.Op, c.By, KindRenewed, Executing, claimed{claim}, nil)
+	t.Before = s.Action.Claim.LeaseUntil
+	return t, err
+}
+
+func (c Release) op() string { return c.Op }
+func (c Release) again(_ Snapshot, left Event) error {
+	return reused(readData[ended](left).Code == c.Code)
+}
+
+func (c Release) decide(s Snapshot) (Transition, error) {
+	a := s.Action
+	if err := s.live(c.By.ID, c.ClaimID); err != nil {
+		return Transition{}, err
+	}
+	if len(a.Attempts) > 0 {
+		return Transition{}, Refuse(AttemptOpen, "An attempt was recorded, so it may have been sent. Report a receipt instead of giving back.")
+	}
+	if c.Code != "" {
+		return s.step(c.Op, c.By, KindGivenUp, Failed, ended{Code: c.Code}, nil)
+	}
+	return s.step(c.Op, c.By, KindReleased, s.unclaimed(), ended{}, nil)
+}
+
+// unclaimed is the state of an action whose claim ended before any attempt.
+func (s Snapshot) unclaimed() State {
+	if s.Now.Before(s.Action.Confirmation.ExpiresAt) {
+		return Confirmed
+	}
+	return Expired
+}
+
+func (c StartAttempt) op() string { return "attempt:" + c.AttemptID }
+
+func (c StartAttempt) again(_ Snapshot, left Event) error {
+	t := readData[attempted](left).Attempt
+	return reused(left.By.ID == c.By.ID && t.ClaimID == c.ClaimID && t.Step == c.Step && t.Fingerprint == c.Fingerprint)
+}
+
+func (c StartAttempt) decide(s Snapshot) (Transition, error) {
+	a := s.Action
+	if err := s.live(c.By.ID, c.ClaimID); err != nil {
+		return Transition{}, err
+	}
+	if t, open := a.OpenAttempt(); open && !a.Retried {
+		return Transition{}, Refuse(AttemptOpen, "Attempt "+t.ID+" has no outcome yet. Report its receipt first.")
+	}
+	for _, t := range a.Attempts {
+		if t.Step == c.Step && t.Fingerprint != c.Fingerprint {
+			return Transition{}, Refuse(StaleRevision, "The bytes differ from those of the first attempt. Send exactly the same again or not at all.")
+		}
+		if t.ClaimID == c.ClaimID && t.Step == c.Step {
+			return Transition{}, Refuse(AttemptOpen, "This claim has sent its one attempt already.")
+		}
+	}
+	by := s.Now.Add(a.Terms.SendWithin)
+	if lease := a.Claim.LeaseUntil; lease.Before(by) {
+		by = lease
+	}
+	attempt := Attempt{ID: c.AttemptID, Number: len(a.Attempts) + 1, ClaimID: c.ClaimID, Step: c.Step,
+		Fingerprint: c.Fingerprint, At: s.Now, SendBy: by}
+	t, err := s.step(c.op(), c.By, KindAttempted, Executing, attempted{attempt}, nil)
+	t.Before, t.Hold = a.Claim.LeaseUntil, HoldRun
+	return t, err
+}
+
+func (c Tick) op() string                  { return "" }
+func (c Tick) again(Snapshot, Event) error { return nil }
+
+func (c Tick) decide(s Snapshot) (Transition, error) {
+	a := s.Action
+	due, ok := a.DueAt()
+	if !ok || s.Now.Before(due) {
+		return Transition{Next: a}, nil
+	}
+	op := "tick:" + due.UTC().Format(time.RFC3339Nano)
+	by := By{Kind: BySystem}
+	switch a.State {
+	case Proposed, Confirmed:
+		return s.step(op, by, KindExpired, Expired, ended{}, nil)
+	case Executing:
+		if len(a.Attempts) == 0 {
+			return s.step(op, by, KindLapsed, s.unclaimed(), ended{}, nil)
+		}
+		return s.unknown(op, by, KindOverdue, opened{Case: s.newCase(c.CaseID, CaseUnknown, WhyLeaseLapsed)})
+	case Accepted:
+		return s.unknown(op, by, KindOverdue, opened{Case: s.newCase(c.CaseID, CaseUnknown, WhyDeadline)})
+	}
+	return s.step(op, by, KindClosed, Failed, ended{}, nil)
+}
+
+// unknown moves to result_unknown; the case is in the data.
+func (s Snapshot) unknown(op string, by By, kind Kind, data any) (Transition, error) {
+	t, err := s.step(op, by, kind, ResultUnknown, data, nil)
+	t.Hold = HoldCase
+	return t, err
+}
+
+func (s Snapshot) newCase(id, kind, why string) *Case {
+	if c := s.Action.Case; c != nil && c.Open {
+		kept := *c
+		return &kept
+	}
+	return &Case{ID: id, Kind: kind, Why: why, OpenedAt: s.Now, Open: true}
+}

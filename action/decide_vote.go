@@ -1,0 +1,136 @@
+package action
+
+import (
+	"maps"
+	"slices"
+	"time"
+)
+
+// DefaultRole decides where a contract says nothing.
+const DefaultRole = "support"
+
+func (c Vote) op() string { return c.Op }
+
+func (c Vote) again(_ Snapshot, left Event) error {
+	if d := readData[decided](left); d.Approve == c.Approve && d.ProposalHash == c.ProposalHash {
+		return nil
+	}
+	return Refuse(AlreadyDecided, "You have decided on this revision already.").Because("by-you").With("by", c.By.Name)
+}
+
+func (c Vote) decide(s Snapshot) (Transition, error) {
+	a := s.Action
+	if a.State.In(Proposed) {
+		if c.Revision != a.Revision || c.ProposalHash != a.ProposalHash {
+			return Transition{}, Refuse(StaleRevision, "Not recorded. The content changed after you opened it. Review the new version.")
+		}
+	} else if err := s.tooLate(c); err != nil {
+		return Transition{}, err
+	}
+	roles := s.Authority[c.By.ID]
+	if len(roles) == 0 {
+		return Transition{}, Refuse(Forbidden, "You may not decide on this.").Because("role")
+	}
+	d := decided{Decision: Decision{Approve: c.Approve, Revision: c.Revision, ProposalHash: c.ProposalHash,
+		ReasonCode: c.ReasonCode, StepUp: c.StepUp}}
+	to := Rejected
+	if c.Approve {
+		if stepUp(a.Needs) && !c.StepUp {
+			return Transition{}, Refuse(Forbidden, "This approval needs you to prove again who you are.").Because("step-up")
+		}
+		to = Proposed
+		if s.enough(c.By.ID, roles) {
+			to = Confirmed
+			d.Confirmation = confirm(s, c.Ref, a.Revision, a.Terms, *a.ExpiresAt)
+		}
+	}
+	t, err := s.step(c.Op, c.By, KindDecided, to, d, textBody{Note: c.Note})
+	t.Before = *a.ExpiresAt
+	return t, err
+}
+
+// tooLate says why a decision is no longer wanted, and who decided.
+func (s Snapshot) tooLate(c Vote) error {
+	a := s.Action
+	if n := len(a.Decisions); n > 0 && a.Decisions[n-1].Revision == c.Revision && !a.State.In(Expired, Cancelled, Draft) {
+		last := a.Decisions[n-1]
+		outcome := "approved"
+		if !last.Approve {
+			outcome = "rejected"
+		}
+		return Refuse(AlreadyDecided, "Not recorded. "+last.By.Name+" has "+outcome+" it already.").
+			Because(outcome).With("by", last.By.Name).With("at", last.At.UTC().Format(time.RFC3339))
+	}
+	return s.need("decided", Proposed)
+}
+
+func stepUp(needs []Need) bool {
+	return slices.ContainsFunc(needs, func(n Need) bool { return n.StepUp })
+}
+
+// enough reports whether the approvals so far and one more meet every need.
+func (s Snapshot) enough(by string, roles []string) bool {
+	voters := s.Approvals()
+	voters[by] = roles
+	return Met(s.Action.Needs, voters)
+}
+
+// Approvals returns the people whose approval of the current revision counts
+// now, with the roles it may count for. Somebody who lost their authority
+// since is not among them.
+func (s Snapshot) Approvals() map[string][]string {
+	voters := map[string][]string{}
+	for _, d := range s.Action.Decisions {
+		if d.Approve && d.Revision == s.Action.Revision && d.ProposalHash == s.Action.ProposalHash {
+			if roles := s.Authority[d.By.ID]; len(roles) > 0 {
+				voters[d.By.ID] = roles
+			}
+		}
+	}
+	return voters
+}
+
+// Met reports whether the voters can meet all needs when every person counts
+// once, for one role.
+func Met(needs []Need, voters map[string][]string) bool { return Missing(needs, voters) == 0 }
+
+// Missing returns how many more approvals are needed at least, when every
+// person counts once: needs and people are matched one to one.
+func Missing(needs []Need, voters map[string][]string) int {
+	var seats []string
+	for _, n := range needs {
+		for range n.Approvals {
+			seats = append(seats, n.Role)
+		}
+	}
+	taken := make([]string, len(seats))
+	var place func(person string, tried map[int]bool) bool
+	place = func(person string, tried map[int]bool) bool {
+		for i, role := range seats {
+			if tried[i] || !slices.Contains(voters[person], role) {
+				continue
+			}
+			tried[i] = true
+			if taken[i] == "" || place(taken[i], tried) {
+				taken[i] = person
+				return true
+			}
+		}
+		return false
+	}
+	missing := len(seats)
+	for _, person := range slices.Sorted(maps.Keys(voters)) {
+		if place(person, map[int]bool{}) {
+			missing--
+		}
+	}
+	return missing
+}
+
+func confirm(s Snapshot, ref string, revision int, terms Terms, expires time.Time) *Confirmation {
+	until := clip(s.Now.Add(terms.ConfirmationTTL))
+	if expires.Before(until) {
+		until = expires
+	}
+	return &Confirmation{Ref: ref, Revision: revision, At: s.Now, ExpiresAt: until}
+}

@@ -1,0 +1,234 @@
+package action
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// Fold computes an action from all its events, in order of version. The row
+// that lists are made from equals it at any time.
+func Fold(events []Event) (Action, error) {
+	var a Action
+	for _, e := range events {
+		next, err := a.with(e)
+		if err != nil {
+			return Action{}, err
+		}
+		a = next
+	}
+	if a.Version == 0 {
+		return Action{}, fmt.Errorf("folding: no events")
+	}
+	return a, nil
+}
+
+// with returns the action as it is after e. The receiver is left as it was.
+func (a Action) with(e Event) (Action, error) {
+	if e.Version != a.Version+1 || e.From != a.State {
+		return a, fmt.Errorf("folding %s: event %d from %q does not follow version %d in %q",
+			e.Subject, e.Version, e.From, a.Version, a.State)
+	}
+	n := a
+	n.ID, n.Version, n.State, n.UpdatedAt = e.Subject, e.Version, e.To, e.At
+	n.ops = maps.Clone(a.ops)
+	if n.ops == nil {
+		n.ops = map[string]Event{}
+	}
+	n.ops[e.Op] = e
+	if err := n.absorb(e); err != nil {
+		return a, fmt.Errorf("folding %s event %d (%s): %w", e.Subject, e.Version, e.Kind, err)
+	}
+	if n.Claim != nil && !n.Claim.Over && n.State != Executing {
+		n.endClaim()
+	}
+	if n.Case != nil && n.Case.Open && n.State.In(Applied, Failed, Accepted) {
+		n.setCase(func(c *Case) { c.Open = false })
+	}
+	return n, nil
+}
+
+func (a *Action) absorb(e Event) error {
+	switch e.Kind {
+	case KindDrafted, KindProposed, KindSubmitted, KindRevised:
+		return a.absorbContent(e)
+	case KindDecided:
+		return a.absorbDecision(e)
+	case KindClaimed, KindRenewed, KindRetried:
+		var d claimed
+		if err := json.Unmarshal(e.Data, &d); err != nil {
+			return err
+		}
+		a.Claim = &d.Claim
+		a.Retried = a.Retried || e.Kind == KindRetried
+		return nil
+	case KindAttempted:
+		var d attempted
+		if err := json.Unmarshal(e.Data, &d); err != nil {
+			return err
+		}
+		a.Attempts = append(slices.Clone(a.Attempts), d.Attempt)
+		return nil
+	case KindReceipt:
+		return a.absorbReceipt(e)
+	case KindObservation:
+		return a.absorbObservation(e)
+	case KindEvidence:
+		return a.absorbEvidence(e)
+	case KindVerdict:
+		return a.absorbVerdict(e)
+	case KindGivenUp, KindCancelled, KindReleased:
+		var d ended
+		if err := json.Unmarshal(e.Data, &d); err != nil {
+			return err
+		}
+		if e.Kind == KindGivenUp {
+			a.FailureCode = d.Code
+		}
+		return nil
+	case KindOverdue:
+		var d opened
+		if err := json.Unmarshal(e.Data, &d); err != nil {
+			return err
+		}
+		a.openCase(d.Case)
+		return nil
+	case KindExpired, KindLapsed, KindClosed:
+		return nil
+	}
+	return fmt.Errorf("unknown kind")
+}
+
+func (a *Action) absorbContent(e Event) error {
+	var d content
+	var b contentBody
+	if err := unmarshalBoth(e, &d, &b); err != nil {
+		return err
+	}
+	if e.Kind != KindRevised {
+		a.Entry, a.Scope, a.Terms = d.Entry, d.Scope, d.Terms
+	}
+	if a.Version == 1 {
+		a.Client, a.TaskID, a.RequestID, a.Digest, a.Links, a.CreatedAt = d.Client, d.TaskID, d.RequestID, d.Digest, d.Links, e.At
+		a.Actor = Actor{ID: d.ActorID, Name: b.ActorName}
+	}
+	a.Revision, a.Tool, a.ToolVersion, a.Target = d.Revision, d.Tool, d.ToolVersion, d.Target
+	a.ObjectVersion, a.PayloadHash, a.ProposalHash, a.ExecutionKey = d.ObjectVersion, d.PayloadHash, d.ProposalHash, d.ExecutionKey
+	a.ExpiresIn, a.ExpiresAt, a.Needs, a.Confirmation = d.ExpiresIn, d.ExpiresAt, d.Needs, d.Confirmation
+	if e.Kind != KindSubmitted {
+		a.Payload, a.Reason, a.ContentVersion = b.Payload, b.Reason, e.Version
+	}
+	return nil
+}
+
+func (a *Action) absorbDecision(e Event) error {
+	var d decided
+	var b textBody
+	if err := unmarshalBoth(e, &d, &b); err != nil {
+		return err
+	}
+	d.Decision.Note, d.Decision.By, d.Decision.At = b.Note, e.By, e.At
+	a.Decisions = append(slices.Clone(a.Decisions), d.Decision)
+	if d.Confirmation != nil {
+		a.Confirmation = d.Confirmation
+	}
+	return nil
+}
+
+func (a *Action) absorbReceipt(e Event) error {
+	var d receipted
+	var b receiptBody
+	if err := unmarshalBoth(e, &d, &b); err != nil {
+		return err
+	}
+	r := d.Receipt
+	r.Body, r.By, r.At = b.Body, e.By, e.At
+	a.Receipts = append(slices.Clone(a.Receipts), r)
+	a.Attempts = slices.Clone(a.Attempts)
+	for i := range a.Attempts {
+		if t := &a.Attempts[i]; t.ID == r.AttemptID && !t.Definite() {
+			t.Outcome, t.NotSent = r.Outcome, r.Outcome == Failure && r.Code == NotSent
+		}
+	}
+	if r.Outcome == Success {
+		a.Proven = a.Proven.Stronger(r.Proves)
+	}
+	if a.State == Failed {
+		a.FailureCode = r.Code
+	}
+	a.openCase(d.Case)
+	return nil
+}
+
+func (a *Action) absorbObservation(e Event) error {
+	var d observed
+	var b observationBody
+	if err := unmarshalBoth(e, &d, &b); err != nil {
+		return err
+	}
+	o := d.Observation
+	o.Snapshot, o.Error, o.By, o.At = b.Snapshot, b.Error, e.By, e.At
+	a.Observations = append(slices.Clone(a.Observations), o)
+	if d.Needs != nil {
+		a.Needs = d.Needs
+	}
+	a.openCase(d.Case)
+	return nil
+}
+
+func (a *Action) absorbEvidence(e Event) error {
+	var d evidenced
+	if err := json.Unmarshal(e.Data, &d); err != nil {
+		return err
+	}
+	switch d.Found.Outcome {
+	case FoundSucceeded:
+		a.Proven = a.Proven.Stronger(d.Found.Proves)
+	case FoundNotExecuted:
+		a.NotExecuted = true
+	}
+	a.openCase(d.Case)
+	return nil
+}
+
+func (a *Action) absorbVerdict(e Event) error {
+	var d judged
+	var b textBody
+	if err := unmarshalBoth(e, &d, &b); err != nil {
+		return err
+	}
+	v := d.Verdict
+	v.Note, v.By, v.At = b.Note, e.By, e.At
+	a.setCase(func(c *Case) { c.Verdict = &v })
+	return nil
+}
+
+func (a *Action) openCase(c *Case) {
+	if c != nil {
+		a.Case = c
+	}
+}
+
+func (a *Action) setCase(change func(*Case)) {
+	c := *a.Case
+	change(&c)
+	a.Case = &c
+}
+
+func (a *Action) endClaim() {
+	c := *a.Claim
+	c.Over = true
+	a.Claim = &c
+}
+
+// unmarshalBoth reads data and body. A body that retention removed is empty.
+func unmarshalBoth(e Event, data, body any) error {
+	if err := json.Unmarshal(e.Data, data); err != nil {
+		return err
+	}
+	if len(e.Body) == 0 {
+		return nil
+	}
+	return json.Unmarshal(e.Body, body)
+}
