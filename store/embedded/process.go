@@ -7,6 +7,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -181,7 +182,7 @@ func forgetStale(data string, pid int, log *slog.Logger) error {
 		return nil
 	}
 	log.Info("forgetting a server that did not stop in order", "pid", pid)
-	if err := os.Remove(filepath.Join(data, "postmaster.pid")); err != nil {
+	if err := os.Remove(filepath.Join(data, "postmaster.pid")); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("removing a stale lock file: %w", err)
 	}
 	return nil
