@@ -45,7 +45,7 @@ func Run(m *testing.M) int {
 	if os.Getenv(clusterEnv) != "" {
 		return m.Run()
 	}
-	stop, err := start()
+	stop, err := StartCluster(false)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "storetest:", err)
 		return 1
@@ -58,16 +58,21 @@ func Run(m *testing.M) int {
 	return code
 }
 
-// start runs a cluster whose data may be lost, and names it in the environment,
-// so that programs under test could use it too.
-func start() (stop func() error, err error) {
+// StartCluster starts a cluster and names it in the environment, for New here
+// and in child processes. It is fast; a durable one writes to disk as a real
+// server does. stop removes it with everything in it.
+func StartCluster(durable bool) (stop func() error, err error) {
 	dir, err := os.MkdirTemp("/tmp", "countersign-test-")
 	if err != nil {
 		return nil, fmt.Errorf("making a folder for the cluster: %w", err)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	cluster, err := embedded.Start(ctx, embedded.Options{Dir: dir, Settings: Settings()})
+	settings := Settings()
+	if durable {
+		settings = map[string]string{"max_connections": settings["max_connections"]}
+	}
+	cluster, err := embedded.Start(ctx, embedded.Options{Dir: dir, Settings: settings})
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("starting a cluster: %w", err), os.RemoveAll(dir))
 	}
@@ -78,7 +83,7 @@ func start() (stop func() error, err error) {
 	return func() error { return errors.Join(cluster.Kill(), os.RemoveAll(dir)) }, nil
 }
 
-// Settings are the server settings of a test cluster: fast, not durable.
+// Settings are the server settings of a test cluster: quick, not durable.
 func Settings() map[string]string {
 	return map[string]string{
 		"fsync":              "off",

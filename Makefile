@@ -1,0 +1,60 @@
+# What can be done here. "make check" is what has to pass before a change goes in.
+.PHONY: help check demo bench generate fmt install generated formatted tidy vet staticcheck vulnerabilities test
+.NOTPARALLEL:
+
+help:
+	@echo 'make check     install what is missing, then every check and test'
+	@echo 'make demo      a console with everything around it, on this machine'
+	@echo 'make bench     the benchmarks'
+	@echo 'make generate  write the generated files again'
+	@echo 'make fmt       format everything'
+
+check: install generated formatted tidy vet staticcheck vulnerabilities test
+
+demo:
+	go run ./cmd/console demo
+
+bench:
+	go run ./tools/withcluster -durable go test -run '^$$' -bench . -timeout 30m ./...
+
+generate:
+	go tool templ generate
+
+fmt:
+	gofmt -w .
+	go tool templ fmt .
+
+install:
+	@echo '==> install what is missing'
+	@tools/install
+
+generated:
+	@echo '==> generated files are fresh'
+	@go tool templ generate -check
+
+formatted:
+	@echo '==> files are formatted'
+	@tools/formatted
+	@go tool templ fmt -fail .
+
+tidy:
+	@echo '==> go.mod is tidy'
+	@go mod tidy -diff
+
+vet:
+	@echo '==> go vet'
+	@go vet ./...
+
+staticcheck:
+	@echo '==> staticcheck'
+	@go tool staticcheck ./...
+
+vulnerabilities:
+	@echo '==> known vulnerabilities'
+	@tools/vulnerabilities
+
+# One PostgreSQL serves all packages. The output comes last, for whoever reads
+# the end of a log.
+test:
+	@echo '==> go test -race'
+	@go run ./tools/withcluster go test -race -timeout 12m ./...
