@@ -23,6 +23,9 @@ type Snapshot struct {
 	// Authority holds, for everybody who decided on the current revision and
 	// for the person deciding now, the roles that count on this action now.
 	Authority map[string][]string
+	// Differs names a column of the row that is not what the events say, as
+	// only somebody with other access to the database can bring about.
+	Differs string
 }
 
 // Content is what a program asks for.

@@ -10,7 +10,7 @@ func (c TakeClaim) again(s Snapshot, left Event) error {
 	if left.By.ID != c.By.ID {
 		return Refuse(AlreadyClaimed, "Another executor has claimed this confirmation.")
 	}
-	if err := s.Action.bound(c.ProposalHash, c.ObjectVersion); err != nil {
+	if err := s.bound(c.ProposalHash, c.ObjectVersion); err != nil {
 		return err
 	}
 	return s.live(c.By.ID, c.ClaimID)
@@ -24,7 +24,7 @@ func (c TakeClaim) decide(s Snapshot) (Transition, error) {
 	if err := s.need("claimed", Confirmed); err != nil {
 		return Transition{}, err
 	}
-	if err := a.bound(c.ProposalHash, c.ObjectVersion); err != nil {
+	if err := s.bound(c.ProposalHash, c.ObjectVersion); err != nil {
 		return Transition{}, err
 	}
 	claim := Claim{ID: c.ClaimID, Client: c.By.ID, ClientName: c.By.Name, TakenAt: s.Now, LeaseUntil: s.Now.Add(a.Terms.Lease)}
@@ -33,8 +33,13 @@ func (c TakeClaim) decide(s Snapshot) (Transition, error) {
 	return t, err
 }
 
-// bound refuses a hash or an object version that was not approved.
-func (a Action) bound(hash string, version *string) error {
+// bound refuses a hash or an object version that was not approved, and an
+// action whose stored parts do not belong together any more.
+func (s Snapshot) bound(hash string, version *string) error {
+	a := s.Action
+	if err := s.sound(); err != nil {
+		return err
+	}
 	if hash != a.ProposalHash {
 		return Refuse(StaleRevision, "This is not the content that was approved. Read the action again.")
 	}
@@ -42,6 +47,21 @@ func (a Action) bound(hash string, version *string) error {
 		return Refuse(VersionConflict, "The object version is not the one that was approved.")
 	}
 	return nil
+}
+
+// sound refuses when what is stored is not what people approved: every bound
+// field is hashed again, and compared with each approval.
+func (s Snapshot) sound() error {
+	a := s.Action
+	ok := s.Differs == "" && PayloadHash(a.Payload) == a.PayloadHash && a.Binding().Hash() == a.ProposalHash &&
+		a.Confirmation != nil && a.Confirmation.Revision == a.Revision
+	for _, d := range a.Decisions {
+		ok = ok && (d.Revision != a.Revision || d.ProposalHash == a.ProposalHash)
+	}
+	if ok {
+		return nil
+	}
+	return Refuse(StaleRevision, "What is stored is not what was approved. Do not run it; tell whoever runs this console.").Because("tampered")
 }
 
 // Verify reports whether a confirmation stands for this hash and version now.
@@ -53,7 +73,7 @@ func (s Snapshot) Verify(hash string, version *string) error {
 	if s.Action.StateAt(s.Now) == Expired {
 		return Refuse(ExpiredCode, "The confirmation has expired.")
 	}
-	return s.Action.bound(hash, version)
+	return s.bound(hash, version)
 }
 
 // live refuses unless the claim is this client's and its lease runs.
@@ -116,6 +136,9 @@ func (c StartAttempt) again(_ Snapshot, left Event) error {
 func (c StartAttempt) decide(s Snapshot) (Transition, error) {
 	a := s.Action
 	if err := s.live(c.By.ID, c.ClaimID); err != nil {
+		return Transition{}, err
+	}
+	if err := s.sound(); err != nil {
 		return Transition{}, err
 	}
 	if t, open := a.OpenAttempt(); open && !a.Retried {
