@@ -125,6 +125,10 @@ func (a Attempt) Definite() bool { return a.Outcome == Success || a.Outcome == F
 // NotSent is the code of a FAILURE receipt for an attempt that never left.
 const NotSent = "NOT_SENT"
 
+// PreconditionFailed is the failure code of an action whose preconditions did
+// not hold when it was about to run.
+const PreconditionFailed = "PRECONDITION_FAILED"
+
 // Receipt is what somebody reported of an attempt, and what it was judged to be.
 type Receipt struct {
 	ID                 string          `json:"id"`

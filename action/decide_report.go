@@ -210,6 +210,9 @@ func (s Snapshot) afterObservation(o Observation) (State, string) {
 		if len(a.Attempts) == 0 && a.moved(o) {
 			return Conflict, ""
 		}
+		if len(a.Attempts) == 0 && o.Holds == HoldsFalse { // a precondition
+			return Failed, ""
+		}
 		if len(a.Attempts) > 0 && a.Terms.Verify {
 			return s.verified(o)
 		}

@@ -173,6 +173,9 @@ func (a *Action) absorbObservation(e Event) error {
 	if d.Needs != nil {
 		a.Needs = d.Needs
 	}
+	if a.State == Failed && e.From == Executing {
+		a.FailureCode = PreconditionFailed
+	}
 	a.openCase(d.Case)
 	return nil
 }
