@@ -1,0 +1,174 @@
+package sandbox
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/lib/pq"
+)
+
+// The state of a key as it is stored. A key without a row was not decided.
+const (
+	succeeded = "SUCCEEDED"
+	failed    = "FAILED"
+	fenced    = "FENCED"
+)
+
+// busy says whether err is a wait for a key or an object that took too long.
+// Nothing was done then.
+func busy(err error) bool {
+	var refused *pq.Error
+	return errors.As(err, &refused) && refused.Code == "55P03" // lock_not_available
+}
+
+// operation is what was decided under a key.
+type operation struct {
+	key, name, fingerprint, status string
+	object, actor                  string
+	httpStatus                     int
+	etag                           string
+	body                           []byte
+	at                             time.Time
+}
+
+// fingerprint binds a key to what it was first used for.
+func fingerprint(parts ...any) string {
+	data, _ := json.Marshal(parts) // strings and integers only: cannot fail
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+// effect does the business part inside a transaction. An answer of 400 or
+// more is a refusal for a business reason: it must not have changed anything.
+type effect func(context.Context, *sql.Tx) (answer, error)
+
+// once performs an effect at most once per key. Holding the key is an advisory
+// lock, so a process that dies never leaves a key locked, and the record and
+// the effect are one transaction.
+func (s *Sandbox) once(ctx context.Context, c *call, name, bound string, act effect) (answer, error) {
+	tx, err := s.db.BeginTx(ctx, nil)
+	if err != nil {
+		return answer{}, fmt.Errorf("starting %s: %w", name, err)
+	}
+	defer tx.Rollback() // a no-op after the commit; what makes a lie of it otherwise
+	if err := holdKey(ctx, tx, c.system, c.key); err != nil {
+		return answer{}, err
+	}
+	if !c.unkeyed {
+		prior, found, err := findOperation(ctx, tx, c.system, c.key)
+		if err != nil {
+			return answer{}, err
+		}
+		if found {
+			return prior.again(bound), nil
+		}
+	}
+	if c.fault.Kind == Slow {
+		if err := wait(ctx, c.fault.delay()); err != nil {
+			return answer{}, err
+		}
+	}
+	a, err := s.affect(ctx, tx, c, act)
+	if err != nil || c.fault.Kind == Lie {
+		return a, err
+	}
+	if err := record(ctx, tx, c, name, bound, a); err != nil {
+		return answer{}, err
+	}
+	if err := tx.Commit(); err != nil {
+		return answer{}, fmt.Errorf("committing %s: %w", name, err)
+	}
+	return a, nil
+}
+
+// affect runs the effect; a system that only records takes it back again.
+func (s *Sandbox) affect(ctx context.Context, tx *sql.Tx, c *call, act effect) (answer, error) {
+	if c.fault.Kind != RecordOnly {
+		return act(ctx, tx)
+	}
+	if _, err := tx.ExecContext(ctx, `SAVEPOINT effect`); err != nil {
+		return answer{}, fmt.Errorf("marking the effect: %w", err)
+	}
+	a, err := act(ctx, tx)
+	if err != nil {
+		return answer{}, err
+	}
+	if _, err := tx.ExecContext(ctx, `ROLLBACK TO SAVEPOINT effect`); err != nil {
+		return answer{}, fmt.Errorf("taking the effect back: %w", err)
+	}
+	return a, nil
+}
+
+// again answers a request whose key was decided before.
+func (o operation) again(bound string) answer {
+	switch {
+	case o.status == fenced:
+		return refuse(http.StatusGone, "key-fenced", "This key was fenced; nothing will ever be done under it.")
+	case o.fingerprint != bound:
+		return refuse(http.StatusUnprocessableEntity, "idempotency-key-reused", "This key was used for other content; nothing was done.")
+	}
+	return answer{status: o.httpStatus, etag: o.etag, body: o.body, replayed: true}
+}
+
+// holdKey waits up to two seconds for the key, and later as long for an
+// object, and holds the key until the transaction ends.
+func holdKey(ctx context.Context, tx *sql.Tx, system, key string) error {
+	if _, err := tx.ExecContext(ctx, `SET LOCAL lock_timeout = '2s'`); err != nil {
+		return fmt.Errorf("bounding the wait for a key: %w", err)
+	}
+	if _, err := tx.ExecContext(ctx, `SELECT pg_advisory_xact_lock(hashtextextended($1, 0))`, system+" "+key); err != nil {
+		return fmt.Errorf("holding a key: %w", err)
+	}
+	return nil
+}
+
+// findOperation reads what was decided under a key.
+func findOperation(ctx context.Context, q querier, system, key string) (operation, bool, error) {
+	o := operation{key: key}
+	err := q.QueryRowContext(ctx, `
+		SELECT name, fingerprint, status, coalesce(object, ''), coalesce(actor, ''),
+		       coalesce(http_status, 0), etag, coalesce(body, ''), at
+		  FROM sandbox.operations WHERE system = $1 AND key = $2`, system, key).
+		Scan(&o.name, &o.fingerprint, &o.status, &o.object, &o.actor, &o.httpStatus, &o.etag, &o.body, &o.at)
+	if errors.Is(err, sql.ErrNoRows) {
+		return operation{}, false, nil
+	}
+	if err != nil {
+		return operation{}, false, fmt.Errorf("reading an operation: %w", err)
+	}
+	return o, true, nil
+}
+
+// record stores the answer under the key. Only a delivery that did not honour
+// the key finds one there; it leaves the first as it is.
+func record(ctx context.Context, tx *sql.Tx, c *call, name, bound string, a answer) error {
+	status := succeeded
+	if a.status >= 400 {
+		status = failed
+	}
+	_, err := tx.ExecContext(ctx, `
+		INSERT INTO sandbox.operations (system, key, name, fingerprint, status, object, actor, http_status, etag, body)
+		VALUES ($1, $2, $3, $4, $5, $6, nullif($7, ''), $8, $9, $10)
+		ON CONFLICT (system, key) DO NOTHING`,
+		c.system, c.key, name, bound, status, c.object, c.actor, a.status, a.etag, string(a.body))
+	if err != nil {
+		return fmt.Errorf("recording an operation: %w", err)
+	}
+	return nil
+}
+
+// required checks the key of a write, which every write needs.
+func (c *call) required() *answer {
+	if c.Header.Get("Idempotency-Key") == "" {
+		refusal := refuse(http.StatusBadRequest, "missing-idempotency-key", "Send an Idempotency-Key; the same one when you repeat the request.")
+		return &refusal
+	}
+	return nil
+}

@@ -1,0 +1,137 @@
+// Package sandbox is a small shop to try things on: a catalogue whose prices
+// can be changed and a desk that refunds orders. They are real HTTP servers
+// with their own schema in PostgreSQL, their own credentials for reading and
+// for writing, idempotency records, and faults that can be switched on per
+// request. They know nothing of the program that calls them.
+//
+// What both systems promise a caller:
+//
+//   - A write names an Idempotency-Key. The first request with a key decides;
+//     the same request again gets the stored answer with the header
+//     Idempotent-Replayed: true; the same key with other content is 422. Answers
+//     that refuse for a business reason are stored too, so they stay true.
+//   - 409 means that a request with the same key is being worked on right now.
+//   - A key can be fenced: a later write with it is refused with 410.
+//   - Requests that miss a header, a credential or a readable body (400, 401,
+//     403, 413, 428) leave no trace under the key.
+//   - Nothing acts later than 50 seconds after its request came in.
+//
+// The catalogue, under /catalog:
+//
+//	GET  /health
+//	GET  /products?limit=&cursor=
+//	GET  /products/{product_id}                           ETag: "version"
+//	POST /products/{product_id}/price                     Idempotency-Key, If-Match, optional X-Actor
+//	GET  /people/{person_id}/may_set_price?product_id=
+//	PUT  /people/{person_id}                              control token: {may_set_price, name?}
+//
+// The refund desk, under /refunds:
+//
+//	GET  /health
+//	GET  /orders?limit=&cursor=
+//	GET  /orders/{order_id}                               ETag: "version"
+//	GET  /orders/{order_id}/refunds?execution_key=
+//	GET  /keys/{key}/refund
+//	POST /orders/{order_id}/refunds                       Idempotency-Key, optional If-Match and X-Actor
+//
+// Both, for finding out:
+//
+//	GET  /operations/{key}
+//	POST /operations/{key}/fence                          write token
+//	GET  /operations?from=&to=&limit=&cursor=
+//
+// Under /faults, with the control token:
+//
+//	POST   /faults           arm one
+//	GET    /faults           what still waits
+//	DELETE /faults           clear all
+//	GET    /faults/log?system=&key=&object=&limit=&cursor=
+//	GET    /faults/counts?system=&key=                    {received, executions}
+package sandbox
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	_ "github.com/lib/pq" // the driver named "postgres"
+)
+
+// The systems, as they appear in paths, logs and fault rules.
+const (
+	Catalog = "catalog"
+	Refunds = "refunds"
+)
+
+// maxConnections keeps two cores busy without queueing inside PostgreSQL.
+const maxConnections = 16
+
+// Sandbox is the set of business systems over one database. Any number of
+// them may share that database; nothing that matters lives in the process.
+type Sandbox struct {
+	db     *sql.DB
+	tokens Tokens
+	life   context.Context // ends with Close; requests that are being delayed end with it
+	end    context.CancelFunc
+}
+
+// Open connects to PostgreSQL and creates the schema "sandbox" where it is
+// missing, so the role in dsn must be allowed to create one. Tokens that are
+// left empty are made up; Tokens tells them. The caller closes the sandbox.
+func Open(ctx context.Context, dsn string, tokens Tokens) (*Sandbox, error) {
+	tokens, err := tokens.complete()
+	if err != nil {
+		return nil, err
+	}
+	db, err := sql.Open("postgres", dsn)
+	if err != nil {
+		return nil, fmt.Errorf("opening the sandbox database: %w", err)
+	}
+	db.SetMaxOpenConns(maxConnections)
+	db.SetMaxIdleConns(maxConnections)
+	if err := createSchema(ctx, db); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	life, end := context.WithCancel(context.Background())
+	return &Sandbox{db: db, tokens: tokens, life: life, end: end}, nil
+}
+
+// Close drops what is being delayed and the connections. A request whose
+// effect has not been committed by then has not happened.
+func (s *Sandbox) Close() error {
+	s.end()
+	return s.db.Close()
+}
+
+// Tokens returns the credentials in force, made-up ones included.
+func (s *Sandbox) Tokens() Tokens { return s.tokens }
+
+// wait pauses for d, or until ctx ends.
+func wait(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Handler serves every system: /catalog, /refunds, and /faults, where the
+// faults are armed and everything that was received can be read.
+func (s *Sandbox) Handler() http.Handler {
+	mux := http.NewServeMux()
+	for _, system := range [][]route{s.catalogRoutes(), s.refundRoutes()} {
+		for _, rt := range system {
+			mux.Handle(rt.method+" /"+rt.system+rt.path, s.serve(rt))
+		}
+	}
+	for pattern, handle := range s.controlRoutes() {
+		mux.Handle(pattern, s.control(handle))
+	}
+	return mux
+}

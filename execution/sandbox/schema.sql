@@ -1,0 +1,103 @@
+CREATE SCHEMA IF NOT EXISTS sandbox;
+
+-- One row per key that was decided. No row: nothing was done under that key yet.
+CREATE TABLE IF NOT EXISTS sandbox.operations (
+    system      text        NOT NULL,
+    key         text        NOT NULL,
+    name        text        NOT NULL,              -- set_price, refund_order; fence when only fenced
+    fingerprint text        NOT NULL,              -- what the key is bound to; '' when only fenced
+    status      text        NOT NULL CHECK (status IN ('SUCCEEDED', 'FAILED', 'FENCED')),
+    object      text,
+    actor       text,
+    http_status integer,
+    etag        text        NOT NULL DEFAULT '',
+    body        text,
+    at          timestamptz NOT NULL DEFAULT clock_timestamp(),
+    PRIMARY KEY (system, key)
+);
+CREATE INDEX IF NOT EXISTS operations_window ON sandbox.operations (system, at, key);
+
+CREATE TABLE IF NOT EXISTS sandbox.people (
+    id            text    PRIMARY KEY,
+    name          text    NOT NULL,
+    may_set_price boolean NOT NULL DEFAULT false
+);
+
+CREATE TABLE IF NOT EXISTS sandbox.products (
+    id          text        PRIMARY KEY,
+    name        text        NOT NULL,
+    price_cents bigint      NOT NULL CHECK (price_cents > 0),
+    currency    text        NOT NULL DEFAULT 'EUR',
+    price_list  text        NOT NULL,
+    status      text        NOT NULL DEFAULT 'on_sale' CHECK (status IN ('on_sale', 'discontinued')),
+    version     bigint      NOT NULL DEFAULT 1,
+    updated_at  timestamptz NOT NULL DEFAULT clock_timestamp()
+);
+
+-- Every real change of a price. The key is deliberately not unique here: should
+-- the idempotency record ever fail, this table shows it.
+CREATE TABLE IF NOT EXISTS sandbox.price_changes (
+    id         bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    key        text        NOT NULL,
+    product_id text        NOT NULL REFERENCES sandbox.products,
+    old_cents  bigint      NOT NULL,
+    new_cents  bigint      NOT NULL,
+    version    bigint      NOT NULL,
+    actor      text,
+    at         timestamptz NOT NULL DEFAULT clock_timestamp()
+);
+CREATE INDEX IF NOT EXISTS price_changes_key ON sandbox.price_changes (key);
+
+CREATE TABLE IF NOT EXISTS sandbox.orders (
+    id             text        PRIMARY KEY,
+    customer_id    text        NOT NULL,
+    customer_name  text        NOT NULL,
+    placed_at      timestamptz NOT NULL,
+    paid_cents     bigint      NOT NULL CHECK (paid_cents > 0),
+    refunded_cents bigint      NOT NULL DEFAULT 0 CHECK (refunded_cents BETWEEN 0 AND paid_cents),
+    currency       text        NOT NULL DEFAULT 'EUR',
+    status         text        NOT NULL DEFAULT 'paid' CHECK (status IN ('paid', 'partly_refunded', 'refunded', 'closed')),
+    version        bigint      NOT NULL DEFAULT 1
+);
+
+-- Every refund that was really paid out; the key is not unique, as above.
+CREATE TABLE IF NOT EXISTS sandbox.refunds (
+    id           bigint      GENERATED ALWAYS AS IDENTITY (START WITH 500001) PRIMARY KEY,
+    key          text        NOT NULL,
+    order_id     text        NOT NULL REFERENCES sandbox.orders,
+    amount_cents bigint      NOT NULL CHECK (amount_cents > 0),
+    reason       text        NOT NULL,
+    actor        text,
+    at           timestamptz NOT NULL DEFAULT clock_timestamp()
+);
+CREATE INDEX IF NOT EXISTS refunds_key ON sandbox.refunds (key);
+CREATE INDEX IF NOT EXISTS refunds_order ON sandbox.refunds (order_id);
+
+-- Every request as it came in, one row per request on the wire.
+CREATE TABLE IF NOT EXISTS sandbox.calls (
+    id         bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    at         timestamptz NOT NULL DEFAULT clock_timestamp(),
+    system     text        NOT NULL,
+    method     text        NOT NULL,
+    path       text        NOT NULL,
+    key        text        NOT NULL,
+    object     text        NOT NULL,
+    actor      text        NOT NULL,
+    credential text        NOT NULL,
+    fault      text        NOT NULL DEFAULT '',
+    status     integer                               -- null: not answered yet; 0: never answered
+);
+CREATE INDEX IF NOT EXISTS calls_key ON sandbox.calls (system, key);
+
+-- Faults that wait for a matching request. An empty text or null matches any.
+CREATE TABLE IF NOT EXISTS sandbox.faults (
+    id        bigint           GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    system    text             NOT NULL,
+    method    text             NOT NULL,
+    path      text             NOT NULL,
+    key       text             NOT NULL,
+    object    text             NOT NULL,
+    rate      double precision NOT NULL,
+    remaining integer,                               -- null: until cleared
+    fault     text             NOT NULL              -- the fault as JSON
+);

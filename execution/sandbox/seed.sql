@@ -1,0 +1,62 @@
+INSERT INTO sandbox.people (id, name, may_set_price) VALUES
+    ('u-li-na',        'Li Na',         true),
+    ('u-anna-schmidt', 'Anna Schmidt',  true),
+    ('u-wang-wei',     'Wang Wei',      false),
+    ('u-tom-becker',   'Tom Becker',    false),
+    ('u-mia-chen',     'Mia Chen',      false)
+ON CONFLICT (id) DO NOTHING;
+
+INSERT INTO sandbox.products (id, name, price_cents, price_list, status, version, updated_at) VALUES
+    ('SKU-4411', 'Pour-over kettle, 0.9 l, gooseneck',   10000, 'retail-eu', 'on_sale',      8, '2026-09-14T08:12:00Z'),
+    ('SKU-4412', 'Burr coffee grinder, 40 steps',        14900, 'retail-eu', 'on_sale',      5, '2026-09-02T10:40:00Z'),
+    ('SKU-4413', 'Glass carafe, 1.2 l',                   2490, 'retail-eu', 'on_sale',      3, '2026-08-21T15:05:00Z'),
+    ('SKU-4418', 'Paper filters, 100 pieces',              590, 'retail-eu', 'on_sale',     12, '2026-10-01T07:30:00Z'),
+    ('SKU-4420', 'Espresso machine, single boiler',      64900, 'retail-eu', 'on_sale',      9, '2026-09-28T09:00:00Z'),
+    ('SKU-4425', 'Milk jug, 350 ml',                      1995, 'retail-eu', 'on_sale',      2, '2026-05-11T12:00:00Z'),
+    ('SKU-4431', 'Gongfu tea set, Jingdezhen porcelain', 12800, 'retail-eu', 'on_sale',      4, '2026-07-19T11:25:00Z'),
+    ('SKU-4432', 'Cast-iron teapot, 0.8 l',               7850, 'retail-eu', 'on_sale',      6, '2026-09-05T16:45:00Z'),
+    ('SKU-4440', 'Digital kitchen scale, 0.1 g',          3990, 'retail-eu', 'on_sale',      7, '2026-06-30T08:55:00Z'),
+    ('SKU-4447', 'Insulated mug, 400 ml',                 2750, 'retail-eu', 'on_sale',      1, '2026-04-02T09:10:00Z'),
+    ('SKU-4450', 'House blend, whole bean, 1 kg',         1890, 'retail-eu', 'on_sale',     15, '2026-10-03T06:20:00Z'),
+    ('SKU-4399', 'Stovetop moka pot, 6 cups',             3400, 'outlet-eu', 'discontinued', 4, '2026-01-31T17:00:00Z')
+ON CONFLICT (id) DO NOTHING;
+
+INSERT INTO sandbox.orders (id, customer_id, customer_name, placed_at, paid_cents, refunded_cents, status, version) VALUES
+    ('10070', 'c-2001', 'Julia Hoffmann',   '2026-09-01T09:14:00Z',  14900,     0, 'paid',            1),
+    ('10071', 'c-2002', 'Chen Jie',         '2026-09-01T13:40:00Z',   4200,     0, 'paid',            1),
+    ('10072', 'c-2003', 'Marco Bianchi',    '2026-09-02T18:22:00Z',  64900,     0, 'paid',            1),
+    ('10073', 'c-2004', 'Sofia Almeida',    '2026-09-03T07:51:00Z',   3080,  3080, 'refunded',        2),
+    ('10074', 'c-2005', 'Zhang Min',        '2026-09-04T11:03:00Z',  12800,     0, 'paid',            1),
+    ('10075', 'c-2006', 'Liam O''Connor',   '2026-09-05T20:37:00Z',   7850,     0, 'paid',            1),
+    ('10076', 'c-2007', 'Emma Dubois',      '2026-09-07T08:05:00Z',  11990,  3990, 'partly_refunded', 2),
+    ('10077', 'c-2008', 'Liu Yang',         '2026-09-08T15:29:00Z',   2490,     0, 'paid',            1),
+    ('10078', 'c-2009', 'Jonas Weber',      '2026-09-10T10:10:00Z',  10000,     0, 'paid',            1),
+    ('10079', 'c-2010', 'Ines Moreau',      '2026-09-11T12:46:00Z',   1890,     0, 'paid',            1),
+    ('10080', 'c-2001', 'Julia Hoffmann',   '2026-09-12T19:33:00Z',  27700,     0, 'paid',            1),
+    ('10081', 'c-2011', 'Huang Lei',        '2026-09-14T06:58:00Z',   5980,     0, 'paid',            1),
+    ('10082', 'c-2012', 'Clara Lindqvist',  '2026-09-15T14:12:00Z', 129800,     0, 'paid',            1),
+    ('10083', 'c-2013', 'Pieter de Vries',  '2026-09-17T09:41:00Z',   2750,     0, 'paid',            1),
+    ('10084', 'c-2014', 'Wu Fang',          '2026-09-18T17:20:00Z',  16790,     0, 'paid',            1),
+    ('10085', 'c-2015', 'Nora Eriksen',     '2026-09-20T08:27:00Z',   3990,     0, 'paid',            1),
+    ('10086', 'c-2016', 'Zhou Ling',        '2026-09-21T11:11:00Z',   4200,     0, 'paid',            1),
+    ('10087', 'c-2017', 'David Novak',      '2026-09-22T13:55:00Z',   4200,     0, 'paid',            1),
+    ('10088', 'c-2018', 'Greta Keller',     '2026-09-24T10:02:00Z',  78700,     0, 'paid',            1),
+    ('10089', 'c-2019', 'Xu Hao',           '2026-09-26T16:48:00Z',   1995,     0, 'paid',            1),
+    ('10090', 'c-2020', 'Elena Petrova',    '2026-09-28T07:19:00Z',  10590,     0, 'paid',            1),
+    ('10091', 'c-2021', 'Sun Yue',          '2026-09-30T21:04:00Z',   9340,     0, 'paid',            1),
+    ('10092', 'c-2022', 'Oscar Svensson',   '2026-10-02T12:31:00Z',  22750,     0, 'paid',            1),
+    ('10093', 'c-2023', 'Marie Laurent',    '2024-11-29T10:15:00Z',   8900,     0, 'closed',          3)
+ON CONFLICT (id) DO NOTHING;
+
+INSERT INTO sandbox.refunds (key, order_id, amount_cents, reason, at)
+SELECT seed.key, seed.order_id, seed.amount_cents, seed.reason, seed.at::timestamptz
+  FROM (VALUES
+    ('desk-10073', '10073', 3080, 'arrived broken',        '2026-09-09T09:00:00Z'),
+    ('desk-10076', '10076', 3990, 'one item out of stock', '2026-09-08T09:30:00Z')
+  ) AS seed (key, order_id, amount_cents, reason, at)
+ WHERE NOT EXISTS (SELECT 1 FROM sandbox.refunds r WHERE r.key = seed.key);
+
+INSERT INTO sandbox.operations (system, key, name, fingerprint, status, object, http_status, body, at)
+SELECT 'refunds', r.key, 'refund_order', 'desk', 'SUCCEEDED', r.order_id, 200, '{}', r.at
+  FROM sandbox.refunds r WHERE r.key IN ('desk-10073', 'desk-10076')
+ON CONFLICT (system, key) DO NOTHING;

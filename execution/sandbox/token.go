@@ -1,0 +1,71 @@
+package sandbox
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"errors"
+	"net/http"
+	"strings"
+)
+
+// minToken is the shortest token that is accepted, in bytes.
+const minToken = 16
+
+// Tokens are the bearer tokens of the systems. Reading and writing are
+// separate: a read token is answered 403 on a write. Control opens /faults and
+// the back-office routes, and no business system.
+type Tokens struct {
+	CatalogRead, CatalogWrite string
+	RefundsRead, RefundsWrite string
+	Control                   string
+}
+
+// complete fills empty tokens with random ones. It fails when a token is too
+// short, or the same as another and so would grant more than its name says.
+func (t Tokens) complete() (Tokens, error) {
+	seen := map[string]bool{}
+	for _, token := range []*string{&t.CatalogRead, &t.CatalogWrite, &t.RefundsRead, &t.RefundsWrite, &t.Control} {
+		if *token == "" {
+			*token = rand.Text()
+		}
+		if len(*token) < minToken {
+			return Tokens{}, errors.New("sandbox tokens need at least 16 characters")
+		}
+		if seen[*token] {
+			return Tokens{}, errors.New("sandbox tokens must differ from one another")
+		}
+		seen[*token] = true
+	}
+	return t, nil
+}
+
+// credential is what a bearer token may do in one system.
+type credential string
+
+const (
+	noCredential    credential = "none"
+	readCredential  credential = "read"
+	writeCredential credential = "write"
+)
+
+func (t Tokens) credential(system string, r *http.Request) credential {
+	read, write := t.CatalogRead, t.CatalogWrite
+	if system == Refunds {
+		read, write = t.RefundsRead, t.RefundsWrite
+	}
+	switch {
+	case bears(r, write):
+		return writeCredential
+	case bears(r, read):
+		return readCredential
+	}
+	return noCredential
+}
+
+// bears compares in constant time, whatever the lengths.
+func bears(r *http.Request, token string) bool {
+	scheme, given, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	a, b := sha256.Sum256([]byte(given)), sha256.Sum256([]byte(token))
+	return strings.EqualFold(scheme, "bearer") && subtle.ConstantTimeCompare(a[:], b[:]) == 1
+}
