@@ -40,6 +40,9 @@ func complete(doc *node) (*node, []action.FieldError) {
 	if mode != "" {
 		full.set("mode", stringNode(string(mode)))
 	}
+	if title := extra.get("title"); title != nil && title.kind == stringKind && full.get("title") == nil {
+		full.set("title", title)
+	}
 	if len(extra.members) > 0 {
 		full.set("annotations", extra)
 	}

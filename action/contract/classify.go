@@ -5,38 +5,16 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"countersign/action"
 )
 
-// Result is what is known of one attempt.
-type Result string
-
-// The three results.
-const (
-	Success Result = "SUCCESS" // the system says it did it
-	Failure Result = "FAILURE" // the system proves that it did not
-	Unknown Result = "UNKNOWN" // anything else
-)
-
-// Proof is how much a success proves.
-type Proof string
-
-// Proofs, from weak to strong. The empty proof proves nothing.
-const (
-	Accepted  Proof = "accepted"
-	Queued    Proof = "queued"
-	Completed Proof = "completed"
-)
-
-func (p Proof) rank() int {
-	return slices.Index([]Proof{"", Accepted, Queued, Completed}, p)
-}
-
-// Weaker returns the weaker of two proofs.
-func Weaker(a, b Proof) Proof {
-	if a.rank() < b.rank() {
-		return a
+// weaker returns the weaker of two proofs.
+func weaker(a, b action.Proof) action.Proof {
+	if a.Stronger(b) == a {
+		return b
 	}
-	return b
+	return a
 }
 
 // Codes of refusals before the call and of results after it.
@@ -44,7 +22,7 @@ const (
 	CodeUnknownTool     = "UNKNOWN_TOOL"
 	CodeInvalidArgument = "INVALID_ARGUMENT"
 	CodeToolUnavailable = "TOOL_UNAVAILABLE"
-	CodeNotSent         = "NOT_SENT"        // nothing left this machine
+	CodeNotSent         = action.NotSent    // nothing left this machine
 	CodeExecutionError  = "EXECUTION_ERROR" // sent, outcome not known
 )
 
@@ -68,11 +46,11 @@ type Answer struct {
 
 // Outcome is what an answer or a reported receipt is worth.
 type Outcome struct {
-	Result   Result
-	Conflict bool   // FAILURE because the object has another version, on the first attempt
-	Proves   Proof  // of a success
-	Code     string // NOT_SENT or EXECUTION_ERROR, "" otherwise
-	Reason   string // one English sentence, safe to show
+	Result   action.Outcome
+	Conflict bool         // FAILURE because the object has another version, on the first attempt
+	Proves   action.Proof // of a success
+	Code     string       // NOT_SENT or EXECUTION_ERROR, "" otherwise
+	Reason   string       // one English sentence, safe to show
 }
 
 // Classify tells what an answer is worth. Only what the contract lists as
@@ -80,7 +58,7 @@ type Outcome struct {
 // else may or may not have happened.
 func (c *Contract) Classify(a Answer) Outcome {
 	if a.Err == ErrNotSent {
-		return Outcome{Result: Failure, Code: CodeNotSent, Reason: "nothing was sent"}
+		return Outcome{Result: action.Failure, Code: CodeNotSent, Reason: "nothing was sent"}
 	}
 	if a.Err != "" || a.Status == 0 {
 		return unknown(transportReason(a.Err))
@@ -94,13 +72,13 @@ func (c *Contract) Classify(a Answer) Outcome {
 	if reason := c.unreadable(a); reason != "" {
 		return unknown(fmt.Sprintf("status %d, but %s", a.Status, reason))
 	}
-	return c.success(a.Status, Completed)
+	return c.success(a.Status, action.ProvesCompleted)
 }
 
 // Claimed is a receipt as an executor reports it.
 type Claimed struct {
-	Result  Result
-	Proves  Proof
+	Result  action.Outcome
+	Proves  action.Proof
 	Status  int    // HTTP status, 0 when there was none
 	Code    string // NOT_SENT when nothing was sent
 	Attempt int    // number of the attempt, from 1
@@ -111,11 +89,11 @@ type Claimed struct {
 // most what the contract lets such an answer prove.
 func (c *Contract) Judge(r Claimed) Outcome {
 	switch r.Result {
-	case Success:
+	case action.Success:
 		return c.judgeSuccess(r)
-	case Failure:
+	case action.Failure:
 		if r.Code == CodeNotSent && r.Status == 0 {
-			return Outcome{Result: Failure, Code: CodeNotSent, Reason: "nothing was sent"}
+			return Outcome{Result: action.Failure, Code: CodeNotSent, Reason: "nothing was sent"}
 		}
 		if o, ok := c.definite(r.Status, r.Attempt); ok {
 			return o
@@ -135,27 +113,27 @@ func (c *Contract) judgeSuccess(r Claimed) Outcome {
 		}
 	}
 	claimed := r.Proves
-	if claimed.rank() <= 0 {
-		claimed = Accepted
+	if claimed == action.ProvesNothing {
+		claimed = action.ProvesAccepted
 	}
 	return c.success(r.Status, claimed)
 }
 
-func (c *Contract) success(status int, claimed Proof) Outcome {
-	proof := Weaker(claimed, c.Execution.Proves)
+func (c *Contract) success(status int, claimed action.Proof) Outcome {
+	proof := weaker(claimed, c.Execution.Proves)
 	if status == 202 { // RFC 9110: accepted, not completed
-		proof = Weaker(proof, Accepted)
+		proof = weaker(proof, action.ProvesAccepted)
 	}
-	return Outcome{Result: Success, Proves: proof, Reason: "the system answered as promised"}
+	return Outcome{Result: action.Success, Proves: proof, Reason: "the system answered as promised"}
 }
 
 // definite tells whether a status proves that nothing happened.
 func (c *Contract) definite(status, attempt int) (Outcome, bool) {
 	switch {
 	case attempt <= 1 && slices.Contains(c.Execution.Conflicts, status):
-		return Outcome{Result: Failure, Conflict: true, Reason: fmt.Sprintf("status %d: the object has another version", status)}, true
+		return Outcome{Result: action.Failure, Conflict: true, Reason: fmt.Sprintf("status %d: the object has another version", status)}, true
 	case slices.Contains(c.Execution.DefiniteFailures, status):
-		return Outcome{Result: Failure, Reason: fmt.Sprintf("status %d is a definite refusal", status)}, true
+		return Outcome{Result: action.Failure, Reason: fmt.Sprintf("status %d is a definite refusal", status)}, true
 	}
 	return Outcome{}, false
 }
@@ -188,7 +166,7 @@ func (c *Contract) unreadable(a Answer) string {
 func succeeds(status int) bool { return status >= 200 && status <= 205 }
 
 func unknown(reason string) Outcome {
-	return Outcome{Result: Unknown, Code: CodeExecutionError, Reason: reason}
+	return Outcome{Result: action.Unknown, Code: CodeExecutionError, Reason: reason}
 }
 
 func transportReason(err string) string {

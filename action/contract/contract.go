@@ -9,6 +9,8 @@ package contract
 import (
 	"encoding/json"
 
+	"countersign/action"
+
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
@@ -74,7 +76,8 @@ type Contract struct {
 	assumed  []Assumption
 	bare     bool
 	fields   []field
-	composed bool // the schema may take fields from elsewhere than "properties"
+	composed bool  // the schema may take fields from elsewhere than "properties"
+	schema   *node // the input schema
 	input    *jsonschema.Schema
 	output   *jsonschema.Schema
 }
@@ -117,7 +120,7 @@ type HTTP struct {
 type Execution struct {
 	Permission       string       `json:"permission,omitempty"` // read tool that tells whether the actor may
 	Preconditions    []Condition  `json:"preconditions,omitempty"`
-	Proves           Proof        `json:"proves"` // the most that a success can prove
+	Proves           action.Proof `json:"proves"` // the most that a success can prove
 	Retry            Retry        `json:"retry"`
 	KeyLifetime      Duration     `json:"key_lifetime,omitzero"` // how long the system remembers an execution key; zero: unknown
 	DefiniteFailures []int        `json:"definite_failures"`     // HTTP statuses that prove nothing happened
@@ -176,12 +179,12 @@ type Readings struct {
 // Step is one of several wire requests of an action, tried in order under the
 // key execution_key:name.
 type Step struct {
-	Name             string `json:"name"`
-	HTTP             HTTP   `json:"http"`
-	Proves           Proof  `json:"proves,omitempty"`
-	DefiniteFailures []int  `json:"definite_failures,omitempty"`
-	Conflicts        []int  `json:"conflicts,omitempty"`
-	Compensation     string `json:"compensation,omitempty"`
+	Name             string       `json:"name"`
+	HTTP             HTTP         `json:"http"`
+	Proves           action.Proof `json:"proves,omitempty"`
+	DefiniteFailures []int        `json:"definite_failures,omitempty"`
+	Conflicts        []int        `json:"conflicts,omitempty"`
+	Compensation     string       `json:"compensation,omitempty"`
 }
 
 // Display says how an action is shown.

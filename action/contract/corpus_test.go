@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"countersign/action"
 )
 
 // shared returns a folder of the shared test data, or skips the test.
@@ -71,7 +73,7 @@ func TestRealDefinitionsParse(t *testing.T) {
 		if original.ReadOnly != (c.Mode == Read) {
 			t.Errorf("%s: read_only %v became mode %s", name, original.ReadOnly, c.Mode)
 		}
-		if !c.Bare() || c.Execution.Proves != Accepted || c.Execution.Retry != RetryNever {
+		if !c.Bare() || c.Execution.Proves != action.ProvesAccepted || c.Execution.Retry != RetryNever {
 			t.Errorf("%s: not treated as a bare definition", name)
 		}
 	}

@@ -10,8 +10,6 @@ import (
 	"strings"
 
 	"countersign/action"
-
-	"github.com/gowebpki/jcs"
 )
 
 // Request is one wire request, ready to be sent as it is.
@@ -144,22 +142,21 @@ func (b *builder) body(payload []byte, key string) {
 		}
 	default:
 		picked = &node{kind: objectKind}
-		for _, name := range h.Fields {
-			b.used[name] = true
-			if value := b.payload.get(name); value != nil {
-				picked.set(name, value)
+		for _, m := range b.payload.members { // in canonical order
+			if slices.Contains(h.Fields, m.key) {
+				b.used[m.key] = true
+				picked.members = append(picked.members, m)
 			}
 		}
 	}
-	if inBody {
-		picked = b.withKey(picked, key)
+	if !inBody {
+		b.bytes = picked.json()
+		return
 	}
-	canonical, err := jcs.Transform(picked.json())
-	if err != nil {
-		// jcs takes objects and lists only; a scalar of a canonical payload is canonical.
-		canonical = picked.json()
+	var err error
+	if b.bytes, err = action.Canonical(b.withKey(picked, key).json()); err != nil {
+		b.refuse("", "cannot be sent with the execution key in it")
 	}
-	b.bytes = canonical
 }
 
 func (b *builder) withKey(body *node, key string) *node {

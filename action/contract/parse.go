@@ -46,7 +46,8 @@ func Parse(raw []byte) (*Contract, error) {
 	if err := json.Unmarshal(full.json(), c); err != nil {
 		return nil, fmt.Errorf("reading a contract: %w", err)
 	}
-	c.fields, c.composed = inputFields(full.get("input_schema"))
+	c.schema = full.get("input_schema")
+	c.fields, c.composed = inputFields(c.schema)
 	problems = append(c.compile(full), c.check(full)...)
 	if len(problems) > 0 {
 		return nil, refuse(problems)

@@ -131,14 +131,23 @@ func (n *node) appendJSON(out []byte) []byte {
 	return append(out, n.text...)
 }
 
+// appendString writes a string the way RFC 8785 does.
 func appendString(out []byte, s string) []byte {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(s); err != nil { // a string always encodes
-		return append(out, `""`...)
+	const short = "btnvfr" // escapes of U+0008 to U+000D; there is none for U+000B
+	out = append(out, '"')
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c == '"' || c == '\\':
+			out = append(out, '\\', c)
+		case c >= 0x08 && c <= 0x0d && c != 0x0b:
+			out = append(out, '\\', short[c-0x08])
+		case c < 0x20:
+			out = fmt.Appendf(out, "\\u%04x", c)
+		default:
+			out = append(out, c)
+		}
 	}
-	return append(out, bytes.TrimSuffix(b.Bytes(), []byte("\n"))...)
+	return append(out, '"')
 }
 
 // replacement finds U+FFFD that the sender wrote, as opposed to one that

@@ -1,0 +1,165 @@
+package rule
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"countersign/action"
+	"countersign/action/contract"
+)
+
+// ToolVersion is one stored version of a contract.
+type ToolVersion struct {
+	Name      string    `db:"name"`
+	Version   int       `db:"version"`
+	Source    []byte    `db:"source"` // as it was put
+	CreatedAt time.Time `db:"created_at"`
+	Active    bool      `db:"active"`
+	Now       time.Time `db:"now"` // the database clock when it was read
+}
+
+// ToolStore keeps contracts.
+type ToolStore interface {
+	ActiveTool(ctx context.Context, name string) (ToolVersion, bool, error)
+	Tool(ctx context.Context, name string, version int) (ToolVersion, bool, error)
+	SaveTool(ctx context.Context, v ToolVersion, by action.By, op string) (bool, error)
+	RetireTool(ctx context.Context, name string, version int, openActions string, by action.By, op string) (bool, error)
+}
+
+// Tool is a contract version, compiled.
+type Tool struct {
+	ToolVersion
+	Contract *contract.Contract
+	Rules    *Rules
+}
+
+// Catalogue reads and compiles contracts. A version never changes, so what was
+// compiled once is kept.
+type Catalogue struct {
+	store    ToolStore
+	compiled sync.Map // "name@version" → *Tool
+}
+
+// NewCatalogue makes a catalogue over stored contracts.
+func NewCatalogue(store ToolStore) *Catalogue { return &Catalogue{store: store} }
+
+// Active returns the version that new proposals get. UnknownTool when there is
+// no such tool or the entry point does not load it, ToolUnavailable when it
+// was retired.
+func (c *Catalogue) Active(ctx context.Context, name, entry string) (*Tool, error) {
+	v, ok, err := c.store.ActiveTool(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	if !ok {
+		return nil, noTool(name)
+	}
+	t, err := c.compile(v)
+	if err != nil {
+		return nil, err
+	}
+	if !t.Contract.Loads(entry) {
+		return nil, noTool(name).Because("entry").With("entry", entry)
+	}
+	if !v.Active {
+		return nil, action.Refuse(action.ToolUnavailable, "This tool was taken out of use.").Because("retired").With("tool", name)
+	}
+	return t, nil
+}
+
+func noTool(name string) *action.Refusal {
+	return action.Refuse(action.UnknownTool, "There is no such tool here. GET /v1/tools lists those that you may use.").With("tool", name)
+}
+
+// Version returns the version that an action was proposed under.
+func (c *Catalogue) Version(ctx context.Context, name string, version int) (*Tool, error) {
+	if t, ok := c.compiled.Load(catalogueKey(name, version)); ok {
+		return t.(*Tool), nil
+	}
+	v, ok, err := c.store.Tool(ctx, name, version)
+	if err != nil {
+		return nil, err
+	}
+	if !ok {
+		return nil, noTool(name)
+	}
+	return c.compile(v)
+}
+
+func catalogueKey(name string, version int) string { return fmt.Sprintf("%s@%d", name, version) }
+
+// compile returns the compiled contract of a version, with the row as read now.
+func (c *Catalogue) compile(v ToolVersion) (*Tool, error) {
+	if known, ok := c.compiled.Load(catalogueKey(v.Name, v.Version)); ok {
+		t := *known.(*Tool)
+		t.ToolVersion = v
+		return &t, nil
+	}
+	parsed, err := contract.Parse(v.Source)
+	if err != nil {
+		return nil, fmt.Errorf("reading contract %s version %d: %w", v.Name, v.Version, err)
+	}
+	rules, err := Compile(parsed)
+	if err != nil {
+		return nil, fmt.Errorf("compiling contract %s version %d: %w", v.Name, v.Version, err)
+	}
+	t := &Tool{ToolVersion: v, Contract: parsed, Rules: rules}
+	c.compiled.Store(catalogueKey(v.Name, v.Version), t)
+	return t, nil
+}
+
+// Save stores a contract as the next version of its tool. An identical one
+// makes no version; made says whether one was made. name is the tool's name in
+// the address, and must be the contract's.
+func (c *Catalogue) Save(ctx context.Context, name string, raw []byte, by action.By) (t *Tool, made bool, err error) {
+	parsed, err := contract.Parse(raw)
+	if err != nil {
+		return nil, false, err
+	}
+	if parsed.Name != name {
+		return nil, false, action.Refuse(action.InvalidArgument, "The contract names another tool than the address.").
+			At("/name", fmt.Sprintf("is %q, the address says %q", parsed.Name, name))
+	}
+	if _, err := Compile(parsed); err != nil {
+		return nil, false, err
+	}
+	for range 10 {
+		last, found, err := c.store.ActiveTool(ctx, name)
+		if err != nil {
+			return nil, false, err
+		}
+		if found && last.Active && bytes.Equal(last.Source, parsed.Source()) {
+			t, err := c.compile(last)
+			return t, false, err
+		}
+		next := ToolVersion{Name: name, Version: last.Version + 1, Source: parsed.Source()}
+		saved, err := c.store.SaveTool(ctx, next, by, fmt.Sprintf("save:%d", next.Version))
+		if err != nil {
+			return nil, false, err
+		}
+		if saved {
+			t, err := c.Version(ctx, name, next.Version)
+			return t, true, err
+		}
+	}
+	return nil, false, action.Refuse(action.VersionConflict, "Somebody else keeps saving this tool. Try again.")
+}
+
+// Retire takes a tool out of use. UnknownTool when there is none.
+func (c *Catalogue) Retire(ctx context.Context, name, openActions string, by action.By) error {
+	v, found, err := c.store.ActiveTool(ctx, name)
+	if err != nil {
+		return err
+	}
+	if !found {
+		return noTool(name)
+	}
+	if !v.Active {
+		return nil
+	}
+	_, err = c.store.RetireTool(ctx, name, v.Version, openActions, by, fmt.Sprintf("retire:%d", v.Version))
+	return err
+}
