@@ -90,3 +90,19 @@ func opOf(c Command) string {
 func outcomeUnknown(err error) error {
 	return Refuse(OutcomeUnknown, "We cannot tell whether this was recorded. Repeat the request with the same key: it takes effect once.").From(err)
 }
+
+// Sweep writes what time alone has brought about: expiry, lapsed leases,
+// deadlines and fences, for at most limit of the actions that due names.
+func Sweep(ctx context.Context, l Ledger, due func(context.Context, int) ([]string, error), limit int) error {
+	ids, err := due(ctx, limit)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		_, err := Change(ctx, l, id, func(Snapshot) (Command, error) { return Tick{CaseID: NewID("cas")}, nil })
+		if err != nil {
+			return fmt.Errorf("sweeping %s: %w", id, err)
+		}
+	}
+	return nil
+}

@@ -60,7 +60,7 @@ const (
 func (a Action) Work() Work {
 	switch a.State {
 	case Proposed:
-		if _, read := a.Before(); a.Terms.Before != "" && !read {
+		if _, read := a.Before(); a.Terms.Before != "" && !read && a.failedReads() < maxReads {
 			return WorkObserve
 		}
 	case Confirmed:
@@ -71,4 +71,17 @@ func (a Action) Work() Work {
 		}
 	}
 	return WorkNone
+}
+
+// maxReads bounds how often an object is read in vain before people decide.
+const maxReads = 3
+
+func (a Action) failedReads() int {
+	n := 0
+	for _, o := range a.Observations {
+		if o.Failed && o.Revision == a.Revision {
+			n++
+		}
+	}
+	return n
 }

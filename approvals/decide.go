@@ -1,0 +1,202 @@
+package approvals
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"countersign/action"
+	"countersign/people"
+)
+
+// ReasonCodes are why somebody rejects, in the order they are offered.
+func ReasonCodes() []string {
+	return []string{"wrong_target", "wrong_amount", "not_allowed", "duplicate", "not_needed", "need_information", "suspicious"}
+}
+
+// Ballot is what a person sends back: the yes or no, and exactly what the page
+// showed them.
+type Ballot struct {
+	Approve      bool
+	Revision     int
+	ProposalHash string
+	ReasonCode   string
+	Note         string
+	Method       string // how the person had signed in
+	StepUp       bool   // the person proved anew who they are
+}
+
+// maxNote bounds a note, in bytes.
+const maxNote = 2000
+
+// Decide records one person's decision on exactly what they were shown.
+// StaleRevision when that changed since, AlreadyDecided when somebody was
+// faster, Forbidden with the reason when they may not.
+func (s *Service) Decide(ctx context.Context, personID, id string, b Ballot) (action.Snapshot, error) {
+	if err := b.check(); err != nil {
+		return action.Snapshot{}, err
+	}
+	return action.Change(ctx, s.ledger, id, func(snap action.Snapshot) (action.Command, error) {
+		person, err := s.directory.Person(ctx, personID)
+		if err != nil {
+			return nil, err
+		}
+		if !people.PersonViewer(person).Sees(SubjectOf(snap.Action, "")) {
+			return nil, action.Refuse(action.NotFound, "There is no such action, or you may not see it.")
+		}
+		roles, err := s.authorize(ctx, &snap, person)
+		if err != nil {
+			return nil, err
+		}
+		return action.Vote{Op: fmt.Sprintf("decide:%d:%s", b.Revision, person.ID), By: person.As(roles[0], b.Method),
+			Approve: b.Approve, Revision: b.Revision, ProposalHash: b.ProposalHash, ReasonCode: b.ReasonCode, Note: b.Note,
+			StepUp: b.StepUp, Ref: action.NewRef()}, nil
+	})
+}
+
+func (b Ballot) check() error {
+	if len(b.Note) > maxNote {
+		return action.Refuse(action.InvalidArgument, "The note is too long.").At("/reason", fmt.Sprintf("must have at most %d bytes", maxNote))
+	}
+	if b.Approve {
+		return nil
+	}
+	if !slices.Contains(ReasonCodes(), b.ReasonCode) {
+		return action.Refuse(action.InvalidArgument, "Say why you reject it.").Because("reason-code").At("/reason_code", "must be one of the reasons offered")
+	}
+	return nil
+}
+
+// authorize fills in whose approvals count now, and returns the roles in which
+// this person decides: those that are asked for, first.
+func (s *Service) authorize(ctx context.Context, snap *action.Snapshot, person people.Person) ([]string, error) {
+	owner, err := s.owner(ctx, snap.Action)
+	if err != nil {
+		return nil, err
+	}
+	subject := SubjectOf(snap.Action, owner)
+	roles, refusal := people.RolesOn(person, subject)
+	if refusal != nil {
+		return nil, refusal
+	}
+	asked := asked(snap.Action, roles)
+	if len(asked) == 0 && snap.Action.State == action.Proposed {
+		return nil, action.Refuse(action.Forbidden, "This needs somebody in another role.").Because("role").With("roles", wanted(snap.Action))
+	}
+	voters := []people.Person{}
+	for _, d := range snap.Action.Decisions {
+		if d.Revision == snap.Action.Revision && d.By.ID != person.ID {
+			p, err := s.directory.Person(ctx, d.By.ID)
+			if err != nil {
+				return nil, err
+			}
+			voters = append(voters, p)
+		}
+	}
+	for id, roles := range people.Authority(voters, subject) {
+		snap.Authority[id] = roles
+	}
+	snap.Authority[person.ID] = roles
+	return append(asked, roles...), nil
+}
+
+// asked returns those of the roles that the action asks approvals of.
+func asked(a action.Action, roles []string) []string {
+	var found []string
+	for _, n := range a.Needs {
+		if n.Approvals > 0 && slices.Contains(roles, n.Role) {
+			found = append(found, n.Role)
+		}
+	}
+	return found
+}
+
+func wanted(a action.Action) string {
+	text := ""
+	for _, n := range a.Needs {
+		if n.Approvals > 0 {
+			if text != "" {
+				text += ", "
+			}
+			text += n.Role
+		}
+	}
+	return text
+}
+
+func (s *Service) owner(ctx context.Context, a action.Action) (string, error) {
+	c, err := s.directory.Client(ctx, a.Client.ID)
+	if err != nil {
+		return "", err
+	}
+	return c.Owner, nil
+}
+
+// Standing is how far the decisions on an action are.
+type Standing struct {
+	Required int // approvals in all
+	Given    int // that count now
+	Missing  int // people needed still
+	Counting map[string]bool
+	Eligible []people.Person // who could still approve
+	Stuck    bool            // all of them together are not enough
+	May      error           // why the viewer may not decide; nil when they may
+	Roles    []string        // in which the viewer would decide
+}
+
+// Standing says who has decided, whose approval counts now, and who could
+// still approve. viewer is the person who asks, or nil.
+func (s *Service) Standing(ctx context.Context, a action.Action, viewer *people.Person) (Standing, error) {
+	owner, err := s.owner(ctx, a)
+	if err != nil {
+		return Standing{}, err
+	}
+	all, err := s.directory.Persons(ctx)
+	if err != nil {
+		return Standing{}, err
+	}
+	subject := SubjectOf(a, owner)
+	authority := people.Authority(all, subject)
+	snap := action.Snapshot{Action: a, Authority: authority}
+	voters := snap.Approvals()
+	st := Standing{Missing: action.Missing(a.Needs, voters), Counting: map[string]bool{}}
+	for id := range voters {
+		st.Counting[id] = true
+	}
+	for _, n := range a.Needs {
+		st.Required += n.Approvals
+	}
+	st.Given = st.Required - st.Missing
+	for _, p := range all {
+		if len(asked(a, authority[p.ID])) > 0 && !decided(a, p.ID) {
+			st.Eligible = append(st.Eligible, p)
+			voters[p.ID] = authority[p.ID]
+		}
+	}
+	st.Stuck = action.Missing(a.Needs, voters) > 0
+	if viewer != nil {
+		st.Roles, st.May = s.mayDecide(a, *viewer, subject)
+	}
+	return st, nil
+}
+
+func (s *Service) mayDecide(a action.Action, p people.Person, subject people.Subject) ([]string, error) {
+	roles, refusal := people.RolesOn(p, subject)
+	if refusal != nil {
+		return nil, refusal
+	}
+	found := asked(a, roles)
+	switch {
+	case len(found) == 0:
+		return nil, action.Refuse(action.Forbidden, "This needs somebody in another role.").Because("role").With("roles", wanted(a))
+	case decided(a, p.ID):
+		return nil, action.Refuse(action.AlreadyDecided, "You have decided on this revision already.").Because("by-you")
+	}
+	return found, nil
+}
+
+func decided(a action.Action, person string) bool {
+	return slices.ContainsFunc(a.Decisions, func(d action.Decision) bool {
+		return d.Revision == a.Revision && d.By.ID == person
+	})
+}

@@ -1,0 +1,61 @@
+package approvals
+
+import (
+	"time"
+
+	"countersign/action"
+	"countersign/people"
+)
+
+// Filter says which actions a list shows, newest first. Empty members do not
+// filter.
+type Filter struct {
+	Viewer    people.Viewer
+	State     action.State
+	Tool      string
+	ActorID   string
+	Target    *action.Target // an empty Type means any
+	TaskID    string
+	ClaimedBy string // client id
+	Ref       string // any id or hash of the action
+	Approver  string // person id
+	From, To  *time.Time
+	Before    string // id of the last action seen
+	Limit     int
+}
+
+// Tab is a part of the approvals queue.
+type Tab string
+
+// The tabs: what waits for the viewer, what waits for others, both.
+const (
+	NeedsMe   Tab = "me"
+	ForOthers Tab = "others"
+	Everybody Tab = "all"
+)
+
+// QueueFilter says which waiting proposals a person's queue shows, by time left.
+type QueueFilter struct {
+	Person   people.Person
+	Roles    []string // in which the person decides
+	Tab      Tab
+	Tool     string
+	Target   string        // id
+	Expiring time.Duration // 0: whenever
+	After    QueueCursor
+	Limit    int
+}
+
+// QueueCursor is where a page of the queue ended.
+type QueueCursor struct {
+	ExpiresAt time.Time
+	ID        string
+}
+
+// WorkFilter says which work an executor asks for. Tools are names, or
+// prefixes that end in "*"; empty for all.
+type WorkFilter struct {
+	Viewer people.Viewer
+	Tools  []string
+	Limit  int
+}

@@ -1,0 +1,129 @@
+-- +goose Up
+
+-- events is the only place where transitions, evidence and administrative
+-- changes are stored. It is only ever added to.
+CREATE TABLE events (
+    subject    text        NOT NULL,
+    version    bigint      NOT NULL CHECK (version > 0),
+    op         text        NOT NULL,
+    kind       text        NOT NULL,
+    by_kind    text        NOT NULL CHECK (by_kind IN ('person', 'client', 'system')),
+    by_id      text        NOT NULL,
+    by_name    text        NOT NULL,
+    by_role    text        NOT NULL,
+    by_method  text        NOT NULL,
+    from_state text        NOT NULL,
+    to_state   text        NOT NULL,
+    at         timestamptz NOT NULL,
+    data       text        NOT NULL,
+    PRIMARY KEY (subject, version),
+    UNIQUE (subject, op)
+);
+REVOKE UPDATE, DELETE, TRUNCATE ON events FROM countersign_app;
+
+-- bodies is the removable content of events.
+CREATE TABLE bodies (
+    subject text   NOT NULL,
+    version bigint NOT NULL,
+    salt    bytea  NOT NULL,
+    content bytea  NOT NULL,
+    PRIMARY KEY (subject, version)
+);
+
+-- actions is what lists are made from: every column follows from the events.
+CREATE TABLE actions (
+    id               text        PRIMARY KEY,
+    state            text        NOT NULL CHECK (state IN ('draft', 'proposed', 'confirmed', 'executing', 'accepted',
+                                     'applied', 'failed', 'conflict', 'result_unknown', 'rejected', 'cancelled', 'expired')),
+    version          bigint      NOT NULL,
+    revision         integer     NOT NULL,
+    create_op        text        NOT NULL UNIQUE,
+    tool             text        NOT NULL,
+    tool_version     integer     NOT NULL,
+    client_id        text        NOT NULL,
+    scope            text        NOT NULL,
+    task_id          text        NOT NULL,
+    actor_id         text        NOT NULL,
+    target_type      text,
+    target_id        text,
+    object_version   text,
+    payload_hash     text        NOT NULL,
+    proposal_hash    text        NOT NULL,
+    content_version  bigint      NOT NULL,
+    created_at       timestamptz NOT NULL,
+    updated_at       timestamptz NOT NULL,
+    expires_at       timestamptz,
+    due_at           timestamptz,
+    work             text,
+    roles            text[]      NOT NULL, -- whose approval is asked for
+    deciders         text[]      NOT NULL, -- who has decided on this revision
+    confirmation_ref text,
+    claimed_by       text,
+    open_attempt     boolean     NOT NULL, -- an attempt without a definite outcome
+    block            text        NOT NULL, -- what an open case holds up
+    case_id          text,
+    links            text[]      NOT NULL, -- actions that this one compensates, resumes or replaces
+    refs             text[]      NOT NULL, -- every id and hash that somebody may look for
+    CHECK ((target_type IS NULL) = (target_id IS NULL)),
+    CHECK ((expires_at IS NULL) = (state = 'draft') OR state = 'cancelled'),
+    CHECK ((state = 'result_unknown') <= (case_id IS NOT NULL)),
+    CHECK ((state IN ('confirmed', 'executing')) <= (confirmation_ref IS NOT NULL))
+);
+CREATE INDEX actions_queue ON actions (expires_at, id) WHERE state = 'proposed';
+CREATE INDEX actions_due ON actions (due_at) WHERE due_at IS NOT NULL;
+CREATE INDEX actions_work ON actions (id) WHERE work IS NOT NULL;
+CREATE UNIQUE INDEX actions_confirmation ON actions (confirmation_ref) WHERE confirmation_ref IS NOT NULL;
+CREATE INDEX actions_target ON actions (target_type, target_id, id) WHERE target_id IS NOT NULL;
+CREATE INDEX actions_content ON actions (payload_hash);
+CREATE INDEX actions_refs ON actions USING gin (refs) WITH (fastupdate = on);
+CREATE INDEX actions_unsettled ON actions (case_id) WHERE case_id IS NOT NULL;
+CREATE INDEX actions_client_open ON actions (client_id) WHERE state = 'proposed';
+
+-- hold_target takes the one lock of a target, for the rest of the transaction,
+-- and then looks, with a fresh view, for what stands in the way. The answer is
+-- empty or "duplicate:<action>", "blocked:<case>", "busy:<action>". Without a
+-- target the content is what is locked.
+--
+-- look is content (propose, submit, revise), run (claim, attempt, retry) or
+-- case (a case opens: only the lock is wanted).
+-- +goose StatementBegin
+CREATE FUNCTION hold_target(look text, self text, self_links text[], self_actor text, self_tool text,
+                            self_type text, self_id text, self_payload text) RETURNS text
+    LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    found text;
+BEGIN
+    IF self_id IS NULL AND look <> 'content' THEN
+        RETURN '';
+    END IF;
+    PERFORM pg_advisory_xact_lock(hashtextextended(
+        coalesce(self_type || chr(31) || self_id, self_tool || chr(31) || self_actor || chr(31) || self_payload), 4801));
+    IF look = 'content' THEN
+        SELECT a.id INTO found FROM actions a
+         WHERE a.payload_hash = self_payload AND a.actor_id = self_actor AND a.tool = self_tool AND a.id <> self
+           AND a.target_type IS NOT DISTINCT FROM self_type AND a.target_id IS NOT DISTINCT FROM self_id
+           AND a.state IN ('proposed', 'confirmed', 'executing', 'result_unknown')
+           AND NOT (a.state IN ('proposed', 'confirmed') AND a.due_at <= app_now())
+         LIMIT 1;
+        IF found IS NOT NULL THEN RETURN 'duplicate:' || found; END IF;
+    END IF;
+    IF look = 'case' OR self_id IS NULL THEN
+        RETURN '';
+    END IF;
+    SELECT a.case_id INTO found FROM actions a
+     WHERE a.target_type = self_type AND a.target_id = self_id AND a.case_id IS NOT NULL AND a.id <> self
+       AND NOT a.id = ANY (self_links)
+       AND (a.block = 'target' OR a.block = 'tool' AND a.tool = self_tool)
+     LIMIT 1;
+    IF found IS NOT NULL THEN RETURN 'blocked:' || found; END IF;
+    IF look = 'run' THEN
+        SELECT a.id INTO found FROM actions a
+         WHERE a.target_type = self_type AND a.target_id = self_id AND a.open_attempt AND a.id <> self
+           AND NOT a.id = ANY (self_links) AND a.block <> 'none'
+         LIMIT 1;
+        IF found IS NOT NULL THEN RETURN 'busy:' || found; END IF;
+    END IF;
+    RETURN '';
+END
+$$;
+-- +goose StatementEnd

@@ -1,0 +1,28 @@
+-- +goose Up
+
+-- tools says which version of a contract is the active one.
+CREATE TABLE tools (
+    name       text        PRIMARY KEY,
+    version    integer     NOT NULL CHECK (version > 0),
+    retired_at timestamptz
+);
+
+-- tool_versions keeps every contract as it was put. Actions stay with theirs.
+CREATE TABLE tool_versions (
+    name       text        NOT NULL,
+    version    integer     NOT NULL,
+    source     bytea       NOT NULL,
+    created_at timestamptz NOT NULL,
+    PRIMARY KEY (name, version)
+);
+REVOKE UPDATE, DELETE, TRUNCATE ON tool_versions FROM countersign_app;
+
+-- signing_keys sign confirmation tokens. Private keys are sealed with the
+-- console's secret.
+CREATE TABLE signing_keys (
+    kid         text        PRIMARY KEY,
+    public_key  bytea       NOT NULL,
+    sealed      bytea       NOT NULL,
+    active_from timestamptz NOT NULL
+);
+REVOKE UPDATE, DELETE, TRUNCATE ON signing_keys FROM countersign_app;

@@ -1,0 +1,212 @@
+package store
+
+import (
+	"context"
+	"crypto/rand"
+	"strings"
+	"time"
+
+	"countersign/action"
+
+	"github.com/lib/pq"
+)
+
+// row is an action's projection: what lists filter and sort by. Every column
+// follows from the folded action.
+type row struct {
+	roles, deciders, links, refs pq.StringArray
+	targetType, targetID         *string
+	confirmationRef, claimedBy   *string
+	work, caseID                 *string
+	dueAt                        *time.Time
+	openAttempt                  bool
+	block                        string
+}
+
+func project(a action.Action) row {
+	r := row{roles: pq.StringArray{}, deciders: pq.StringArray{}, links: pq.StringArray{}, block: a.Terms.Block,
+		work: orNull(string(a.Work())), caseID: orNull(a.CaseID())}
+	if r.block == "" {
+		r.block = action.BlockTarget
+	}
+	for _, n := range a.Needs {
+		if n.Approvals > 0 {
+			r.roles = append(r.roles, n.Role)
+		}
+	}
+	for _, d := range a.Decisions {
+		if d.Revision == a.Revision {
+			r.deciders = append(r.deciders, d.By.ID)
+		}
+	}
+	for _, id := range []string{a.Links.Compensates, a.Links.Resumes, a.Links.Replaces} {
+		if id != "" {
+			r.links = append(r.links, id)
+		}
+	}
+	if a.Target != nil {
+		r.targetType, r.targetID = &a.Target.Type, &a.Target.ID
+	}
+	if a.Confirmation != nil {
+		r.confirmationRef = &a.Confirmation.Ref
+	}
+	if a.Claim != nil && !a.Claim.Over {
+		r.claimedBy = &a.Claim.Client
+	}
+	if due, ok := a.DueAt(); ok {
+		r.dueAt = &due
+	}
+	if a.State.In(action.Executing, action.ResultUnknown) {
+		_, r.openAttempt = a.OpenAttempt()
+	}
+	r.refs = references(a)
+	return r
+}
+
+// references are the ids and hashes that somebody may look an action up by.
+func references(a action.Action) pq.StringArray {
+	refs := pq.StringArray{a.PayloadHash, a.ProposalHash, a.ExecutionKey, a.RequestID, a.Actor.ID}
+	if a.Target != nil {
+		refs = append(refs, a.Target.ID)
+	}
+	if a.Confirmation != nil {
+		refs = append(refs, a.Confirmation.Ref)
+	}
+	if a.Case != nil {
+		refs = append(refs, a.Case.ID)
+	}
+	for _, d := range a.Decisions {
+		refs = append(refs, d.By.ID)
+	}
+	for _, r := range a.Receipts {
+		if r.ProviderRef != "" {
+			refs = append(refs, r.ProviderRef)
+		}
+	}
+	return refs
+}
+
+func orNull(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+// written is the answer of both statements below.
+type written struct {
+	ID   *string `db:"id"`
+	Held string  `db:"held"`
+}
+
+const createSQL = `
+WITH h AS MATERIALIZED (
+    SELECT CASE WHEN $13 = '' OR EXISTS (SELECT FROM actions WHERE create_op = $5) THEN ''
+           ELSE hold_target($13, $1, $28, $11, $6, $14, $15, $17) END AS held),
+a AS (
+    INSERT INTO actions (id, state, version, revision, create_op, tool, tool_version, client_id, scope, task_id,
+        actor_id, target_type, target_id, object_version, payload_hash, proposal_hash, content_version,
+        created_at, updated_at, expires_at, due_at, work, roles, deciders, confirmation_ref, open_attempt, block, links, refs)
+    SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $14, $15, $16, $17, $18, $12,
+        $19, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29
+    FROM h WHERE h.held = ''
+    ON CONFLICT (create_op) DO NOTHING
+    RETURNING id),
+e AS (
+    INSERT INTO events (subject, version, op, kind, by_kind, by_id, by_name, by_role, by_method, from_state, to_state, at, data)
+    SELECT a.id, $3, $5, $30, $31, $32, $33, $34, $35, '', $2, $19, $36 FROM a),
+b AS (
+    INSERT INTO bodies (subject, version, salt, content) SELECT a.id, $3, $37, $38 FROM a WHERE $38::bytea IS NOT NULL)
+SELECT (SELECT id FROM a) AS id, h.held AS held FROM h`
+
+// Create writes the first event of an action and its row. False means that
+// this op has made an action before.
+func (db *DB) Create(ctx context.Context, t action.Transition) (bool, error) {
+	a, e := t.Next, t.Event
+	r := project(a)
+	var w written
+	err := db.write(ctx, &w, createSQL, a.ID, a.State, a.Version, a.Revision, e.Op, a.Tool, a.ToolVersion, a.Client.ID, a.Scope, a.TaskID,
+		a.Actor.ID, a.ContentVersion, string(t.Hold), r.targetType, r.targetID, a.ObjectVersion, a.PayloadHash, a.ProposalHash,
+		e.At, a.ExpiresAt, r.dueAt, r.work, r.roles, r.deciders, r.confirmationRef, r.openAttempt, r.block, r.links, r.refs,
+		e.Kind, e.By.Kind, e.By.ID, e.By.Name, e.By.Role, e.By.Method, string(e.Data), salt(), nullBytes(e.Body))
+	if err != nil {
+		return false, err
+	}
+	if w.ID != nil {
+		db.pulse.ring()
+	}
+	return w.ID != nil, heldUp(w.Held)
+}
+
+const appendSQL = `
+WITH l AS MATERIALIZED (
+    SELECT version FROM actions WHERE id = $1 FOR UPDATE),
+h AS MATERIALIZED (
+    SELECT CASE WHEN $5 = '' THEN '' ELSE hold_target($5, $1, $21, $37, $8, $11, $12, $14) END AS held
+    FROM l WHERE l.version = $2 - 1),
+t AS MATERIALIZED (
+    SELECT h.held, app_now() AS at FROM h),
+u AS (
+    UPDATE actions SET state = $3, version = $2, revision = $4, tool = $8, tool_version = $9, scope = $10,
+        target_type = $11, target_id = $12, object_version = $13, payload_hash = $14, proposal_hash = $15,
+        content_version = $16, updated_at = $7, expires_at = $17, due_at = $18, work = $19, roles = $20, links = $21,
+        refs = $22, deciders = $23, confirmation_ref = $24, claimed_by = $25, open_attempt = $26, block = $27, case_id = $28
+    FROM t WHERE actions.id = $1 AND t.held = '' AND ($6::timestamptz IS NULL OR t.at < $6)
+    RETURNING actions.id),
+e AS (
+    INSERT INTO events (subject, version, op, kind, by_kind, by_id, by_name, by_role, by_method, from_state, to_state, at, data)
+    SELECT u.id, $2, $29, $30, $31, $32, $33, $34, $35, $36, $3, $7, $38 FROM u),
+b AS (
+    INSERT INTO bodies (subject, version, salt, content) SELECT u.id, $2, $39, $40 FROM u WHERE $40::bytea IS NOT NULL)
+SELECT (SELECT id FROM u) AS id, coalesce((SELECT held FROM t), '') AS held`
+
+// Append writes a transition: row and event in one statement, only if the
+// version is still the one it was decided on and its time is not over.
+func (db *DB) Append(ctx context.Context, t action.Transition) (bool, error) {
+	a, e := t.Next, t.Event
+	r := project(a)
+	var before *time.Time
+	if !t.Before.IsZero() {
+		before = &t.Before
+	}
+	var w written
+	err := db.write(ctx, &w, appendSQL, a.ID, a.Version, a.State, a.Revision, string(t.Hold), before, e.At,
+		a.Tool, a.ToolVersion, a.Scope, r.targetType, r.targetID, a.ObjectVersion, a.PayloadHash, a.ProposalHash,
+		a.ContentVersion, a.ExpiresAt, r.dueAt, r.work, r.roles, r.links, r.refs, r.deciders, r.confirmationRef,
+		r.claimedBy, r.openAttempt, r.block, r.caseID, e.Op, e.Kind, e.By.Kind, e.By.ID, e.By.Name, e.By.Role, e.By.Method,
+		e.From, a.Actor.ID, string(e.Data), salt(), nullBytes(e.Body))
+	if err != nil {
+		return false, err
+	}
+	if w.ID != nil {
+		db.pulse.ring()
+	}
+	return w.ID != nil, heldUp(w.Held)
+}
+
+// heldUp turns what stands in a target's way into a refusal.
+func heldUp(held string) error {
+	what, id, _ := strings.Cut(held, ":")
+	switch what {
+	case "":
+		return nil
+	case "duplicate":
+		return action.Refuse(action.DuplicateOpenAction, "The same is open already as "+id+". Wait for it, or cancel it first.").With("action", id)
+	case "busy":
+		return action.Refuse(action.TargetBlocked, "Another action on this object, "+id+", was sent and has no outcome yet.").Because("busy").With("action", id)
+	}
+	return action.Refuse(action.TargetBlocked, "The result of an earlier action on this object is unknown, case "+id+". It has to be settled first.").With("case", id)
+}
+
+func salt() []byte {
+	b := make([]byte, 16)
+	rand.Read(b) // never fails: crypto/rand ends the program instead
+	return b
+}
+
+func nullBytes(b []byte) any {
+	if b == nil {
+		return nil
+	}
+	return []byte(b)
+}

@@ -1,0 +1,210 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"countersign/action"
+	"countersign/approvals"
+	"countersign/people"
+
+	"github.com/lib/pq"
+)
+
+// where collects conditions and their arguments. Every set of conditions is a
+// statement of its own, so that the planner sees what is filtered by.
+type where struct {
+	conditions []string
+	args       []any
+}
+
+// add takes a condition with ? for each argument.
+func (w *where) add(condition string, args ...any) {
+	for _, a := range args {
+		w.args = append(w.args, a)
+		condition = strings.Replace(condition, "?", fmt.Sprintf("$%d", len(w.args)), 1)
+	}
+	w.conditions = append(w.conditions, condition)
+}
+
+func (w *where) String() string {
+	if len(w.conditions) == 0 {
+		return ""
+	}
+	return "WHERE " + strings.Join(w.conditions, " AND ")
+}
+
+// see limits to what a viewer may see.
+func (w *where) see(v people.Viewer) {
+	if v.All {
+		return
+	}
+	var any []string
+	inner := &where{args: w.args}
+	if v.Limited {
+		limits := []string{"true"}
+		if len(v.Tools) > 0 {
+			inner.add("a.tool = ANY (?)", pq.StringArray(v.Tools))
+			limits = append(limits, inner.conditions[len(inner.conditions)-1])
+		}
+		if len(v.Scopes) > 0 {
+			inner.add("a.scope = ANY (?)", pq.StringArray(v.Scopes))
+			limits = append(limits, inner.conditions[len(inner.conditions)-1])
+		}
+		any = append(any, strings.Join(limits, " AND "))
+	}
+	if v.ClientID != "" {
+		inner.add("a.client_id = ?", v.ClientID)
+		any = append(any, inner.conditions[len(inner.conditions)-1])
+	}
+	if len(any) == 0 {
+		any = []string{"false"}
+	}
+	w.args = inner.args
+	w.conditions = append(w.conditions, "("+strings.Join(any, " OR ")+")")
+}
+
+// Actions returns the actions that a filter lets through, newest first, and
+// the database clock.
+func (db *DB) Actions(ctx context.Context, f approvals.Filter) ([]action.Action, time.Time, error) {
+	var w where
+	w.see(f.Viewer)
+	for _, c := range []struct{ condition, value string }{
+		{"a.state = ?", string(f.State)}, {"a.tool = ?", f.Tool}, {"a.actor_id = ?", f.ActorID}, {"a.task_id = ?", f.TaskID},
+		{"a.claimed_by = ?", f.ClaimedBy}, {"a.id < ?", f.Before},
+	} {
+		if c.value != "" {
+			w.add(c.condition, c.value)
+		}
+	}
+	if f.Target != nil {
+		w.add("a.target_id = ?", f.Target.ID)
+		if f.Target.Type != "" {
+			w.add("a.target_type = ?", f.Target.Type)
+		}
+	}
+	if f.Ref != "" {
+		w.add("(a.id = ? OR a.refs @> ARRAY[?])", f.Ref, f.Ref)
+	}
+	if f.Approver != "" {
+		w.add("a.refs @> ARRAY[?]", f.Approver)
+	}
+	if f.From != nil {
+		w.add("a.created_at >= ?", *f.From)
+	}
+	if f.To != nil {
+		w.add("a.created_at < ?", *f.To)
+	}
+	w.args = append(w.args, f.Limit)
+	return db.listed(ctx, fmt.Sprintf("SELECT a.id FROM actions a %s ORDER BY a.id DESC LIMIT $%d", w.String(), len(w.args)), w.args)
+}
+
+// listed runs a query for ids and folds what it finds.
+func (db *DB) listed(ctx context.Context, query string, args []any) ([]action.Action, time.Time, error) {
+	var ids []string
+	if err := db.selectAll(ctx, &ids, query, args...); err != nil {
+		return nil, time.Time{}, err
+	}
+	if len(ids) == 0 {
+		now, err := db.Now(ctx)
+		return nil, now, err
+	}
+	return db.fold(ctx, ids)
+}
+
+// Queue returns a page of a person's approvals queue, by time left, and the
+// database clock.
+func (db *DB) Queue(ctx context.Context, f approvals.QueueFilter) ([]action.Action, time.Time, error) {
+	w := queued(f)
+	if f.After.ID != "" {
+		w.add("(a.expires_at, a.id) > (?, ?)", f.After.ExpiresAt, f.After.ID)
+	}
+	w.args = append(w.args, f.Limit)
+	return db.listed(ctx, fmt.Sprintf("SELECT a.id FROM actions a %s ORDER BY a.expires_at, a.id LIMIT $%d", w.String(), len(w.args)), w.args)
+}
+
+// QueueCount counts a tab of the queue, up to most.
+func (db *DB) QueueCount(ctx context.Context, f approvals.QueueFilter, most int) (int, error) {
+	w := queued(f)
+	w.args = append(w.args, most)
+	var n int
+	err := db.get(ctx, &n, fmt.Sprintf("SELECT count(*) FROM (SELECT FROM actions a %s LIMIT $%d) q", w.String(), len(w.args)), w.args...)
+	return n, err
+}
+
+// QueueSince counts proposals of a tab that came after an id, up to most.
+func (db *DB) QueueSince(ctx context.Context, f approvals.QueueFilter, after string, most int) (int, error) {
+	w := queued(f)
+	w.add("a.id > ?", after)
+	w.args = append(w.args, most)
+	var n int
+	err := db.get(ctx, &n, fmt.Sprintf("SELECT count(*) FROM (SELECT FROM actions a %s LIMIT $%d) q", w.String(), len(w.args)), w.args...)
+	return n, err
+}
+
+func queued(f approvals.QueueFilter) *where {
+	w := &where{conditions: []string{"a.state = 'proposed'", "a.expires_at > (SELECT app_now())"}}
+	w.see(people.PersonViewer(f.Person))
+	if f.Tool != "" {
+		w.add("a.tool = ?", f.Tool)
+	}
+	if f.Target != "" {
+		w.add("a.target_id = ?", f.Target)
+	}
+	if f.Expiring > 0 {
+		w.add("a.expires_at < (SELECT app_now()) + ? * interval '1 second'", f.Expiring.Seconds())
+	}
+	const mine = `(a.roles && ? AND NOT a.deciders @> ARRAY[?] AND NOT a.actor_id = ANY (?)
+        AND a.client_id NOT IN (SELECT c.id FROM clients c WHERE c.owner = ?))`
+	args := []any{pq.StringArray(f.Roles), f.Person.ID, pq.StringArray(f.Person.Actors), f.Person.ID}
+	switch f.Tab {
+	case approvals.NeedsMe:
+		w.add(mine, args...)
+	case approvals.ForOthers:
+		w.add("NOT "+mine, args...)
+	}
+	return w
+}
+
+// Work returns actions that an executor should do something about, oldest
+// first.
+func (db *DB) Work(ctx context.Context, f approvals.WorkFilter) ([]action.Action, time.Time, error) {
+	w := &where{conditions: []string{"a.work IS NOT NULL", "(a.due_at IS NULL OR a.due_at > (SELECT app_now()))"}}
+	w.see(f.Viewer)
+	if len(f.Tools) > 0 {
+		var names, prefixes pq.StringArray
+		for _, t := range f.Tools {
+			if prefix, cut := strings.CutSuffix(t, "*"); cut {
+				prefixes = append(prefixes, likePrefix(prefix))
+			} else {
+				names = append(names, t)
+			}
+		}
+		w.add("(a.tool = ANY (?) OR a.tool LIKE ANY (?))", names, prefixes)
+	}
+	w.args = append(w.args, f.Limit)
+	return db.listed(ctx, fmt.Sprintf("SELECT a.id FROM actions a %s ORDER BY a.id LIMIT $%d", w.String(), len(w.args)), w.args)
+}
+
+func likePrefix(s string) string {
+	return strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(s) + "%"
+}
+
+// Similar returns what an approver should know of the past: actions on the
+// same target since a moment, and earlier rejections of the same content.
+func (db *DB) Similar(ctx context.Context, a action.Action, since time.Time, limit int) (onTarget, rejected []action.Action, err error) {
+	if a.Target != nil {
+		onTarget, _, err = db.listed(ctx, `
+SELECT a.id FROM actions a WHERE a.target_type = $1 AND a.target_id = $2 AND a.id <> $3 AND a.created_at >= $4
+ORDER BY a.id DESC LIMIT $5`, []any{a.Target.Type, a.Target.ID, a.ID, since, limit})
+		if err != nil {
+			return nil, nil, err
+		}
+	}
+	rejected, _, err = db.listed(ctx, `
+SELECT a.id FROM actions a WHERE a.payload_hash = $1 AND a.tool = $2 AND a.state = 'rejected' AND a.id <> $3
+ORDER BY a.id DESC LIMIT $4`, []any{a.PayloadHash, a.Tool, a.ID, limit})
+	return onTarget, rejected, err
+}

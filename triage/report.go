@@ -1,0 +1,241 @@
+package triage
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"countersign/action"
+	"countersign/action/contract"
+	"countersign/action/rule"
+	"countersign/people"
+)
+
+// Receipt is what an executor reports of an attempt.
+type Receipt struct {
+	ID                 string
+	AttemptID          string
+	ClaimID            string
+	Outcome            string
+	Proves             string
+	Code               string
+	HTTPStatus         int
+	ProviderRef        string
+	ObjectVersionAfter string
+	Body               json.RawMessage
+}
+
+// Report takes a receipt as evidence, even when the lease is lost, and judges
+// it by the action's contract: what it claims is not what it proves.
+func (s *Service) Report(ctx context.Context, client people.Client, id string, r Receipt) (action.Snapshot, error) {
+	if err := r.check(); err != nil {
+		return action.Snapshot{}, err
+	}
+	return s.change(ctx, client, id, func(snap action.Snapshot) (action.Command, error) {
+		a := snap.Action
+		tool, err := s.catalogue.Version(ctx, a.Tool, a.ToolVersion)
+		if err != nil {
+			return nil, err
+		}
+		number := 0
+		for _, t := range a.Attempts {
+			if t.ID == r.AttemptID {
+				number = t.Number
+			}
+		}
+		judged := tool.Contract.Judge(contract.Claimed{Result: action.Outcome(r.Outcome), Proves: action.Proof(r.Proves),
+			Status: r.HTTPStatus, Code: r.Code, Attempt: number, Body: r.Body})
+		code := judged.Code
+		if code == "" {
+			code = r.Code
+		}
+		return action.AddReceipt{By: client.By(), CaseID: action.NewID("cas"), Receipt: action.Receipt{ID: r.ID, AttemptID: r.AttemptID,
+			Claimed: action.Outcome(r.Outcome), Outcome: action.Outcome(judged.Result), Proves: action.Proof(judged.Proves), Code: code,
+			HTTPStatus: r.HTTPStatus, Conflict: judged.Conflict, ProviderRef: r.ProviderRef,
+			ObjectVersionAfter: r.ObjectVersionAfter, Body: r.Body}}, nil
+	})
+}
+
+func (r Receipt) check() error {
+	if err := ids("/receipt_id", r.ID, "/attempt_id", r.AttemptID); err != nil {
+		return err
+	}
+	if err := oneOf("/outcome", r.Outcome, string(action.Success), string(action.Failure), string(action.Unknown)); err != nil {
+		return err
+	}
+	if err := oneOf("/proves", r.Proves, "", string(action.ProvesAccepted), string(action.ProvesQueued), string(action.ProvesCompleted)); err != nil {
+		return err
+	}
+	if len(r.ProviderRef) > 256 || len(r.ObjectVersionAfter) > 256 || len(r.Code) > 64 {
+		return action.Refuse(action.InvalidArgument, "A member of the receipt is too long.").At("/provider_ref", "at most 256 bytes").
+			At("/object_version_after", "at most 256 bytes").At("/code", "at most 64 bytes")
+	}
+	return nil
+}
+
+// Observation is a read-only query's answer, or why it failed.
+type Observation struct {
+	ID         string
+	Tool       string
+	Snapshot   json.RawMessage
+	Error      string
+	ObservedAt time.Time
+}
+
+// Observe takes a reading. Before people decide it is what rules see of the
+// object; before a claim runs it can show that the object moved; afterwards it
+// is held against the post-conditions.
+func (s *Service) Observe(ctx context.Context, client people.Client, id string, o Observation) (action.Snapshot, error) {
+	if err := o.check(); err != nil {
+		return action.Snapshot{}, err
+	}
+	return s.change(ctx, client, id, func(snap action.Snapshot) (action.Command, error) {
+		a := snap.Action
+		tool, err := s.catalogue.Version(ctx, a.Tool, a.ToolVersion)
+		if err != nil {
+			return nil, err
+		}
+		cmd := action.AddObservation{By: client.By(), CaseID: action.NewID("cas"), Observation: action.Observation{ID: o.ID, Tool: o.Tool,
+			Failed: o.Error != "", ObservedAt: o.ObservedAt.UTC(), Snapshot: o.Snapshot, Error: o.Error}}
+		if o.Error != "" {
+			return cmd, nil
+		}
+		if aboutObject(tool.Contract, o.Tool) {
+			cmd.Observation.Version = versionIn(o.Snapshot)
+		}
+		return cmd, judge(ctx, tool, a, &cmd)
+	})
+}
+
+// judge lets the rules look at a reading: at the needs while people decide, at
+// the preconditions once it is claimed, at the post-conditions once something
+// was sent.
+func judge(ctx context.Context, tool *rule.Tool, a action.Action, cmd *action.AddObservation) error {
+	facts := rule.Facts{Payload: a.Payload, Actor: a.Actor, Target: a.Target}
+	if before, ok := a.Before(); ok {
+		facts.Before = before.Snapshot
+	}
+	conditions := tool.Rules.Postconditions
+	switch {
+	case a.State == action.Proposed:
+		if cmd.Observation.Tool != tool.Contract.Approval.Before {
+			return nil
+		}
+		facts.Before = cmd.Observation.Snapshot
+		demand, err := tool.Rules.Needs(ctx, facts)
+		cmd.Needs = demand.Needs
+		return err
+	case len(a.Attempts) == 0 && a.State != action.Executing:
+		return nil
+	case len(a.Attempts) == 0:
+		conditions = tool.Rules.Preconditions
+	}
+	findings, err := conditions(ctx, facts, readings(a, cmd.Observation))
+	if err != nil {
+		return err
+	}
+	if slices.ContainsFunc(findings, func(f rule.Finding) bool { return f.Read == cmd.Observation.Tool }) {
+		cmd.Observation.Holds = rule.All(findings)
+	}
+	return nil
+}
+
+// aboutObject reports whether a read tool shows the object that the action
+// changes, so that its version can be compared.
+func aboutObject(c *contract.Contract, tool string) bool {
+	return tool == c.Approval.Before || slices.ContainsFunc(slices.Concat(c.Execution.Preconditions, c.Execution.Postconditions),
+		func(k contract.Condition) bool { return k.Read == tool })
+}
+
+// readings are the latest snapshots of each tool since the claim, or since
+// something was sent.
+func readings(a action.Action, latest action.Observation) map[string]json.RawMessage {
+	found := map[string]json.RawMessage{}
+	since := a.UpdatedAt
+	if a.Claim != nil {
+		since = a.Claim.TakenAt
+	}
+	if n := len(a.Attempts); n > 0 {
+		since = a.Attempts[n-1].At
+	}
+	for _, o := range a.Observations {
+		if !o.Failed && o.At.After(since) {
+			found[o.Tool] = o.Snapshot
+		}
+	}
+	found[latest.Tool] = latest.Snapshot
+	return found
+}
+
+// versionIn returns the object version that a snapshot shows in its member
+// "version" or "object_version", or "".
+func versionIn(snapshot json.RawMessage) string {
+	var object map[string]json.RawMessage
+	if json.Unmarshal(snapshot, &object) != nil {
+		return ""
+	}
+	for _, name := range []string{"object_version", "version"} {
+		var text string
+		if raw, ok := object[name]; ok && json.Unmarshal(raw, &text) == nil {
+			return text
+		} else if number := strings.TrimSpace(string(raw)); ok && number != "" && number[0] >= '0' && number[0] <= '9' {
+			return number
+		}
+	}
+	return ""
+}
+
+func (o Observation) check() error {
+	if err := ids("/observation_id", o.ID, "/tool", o.Tool); err != nil {
+		return err
+	}
+	r := action.Refuse(action.InvalidArgument, "The observation is incomplete.")
+	if (len(o.Snapshot) > 0 && string(o.Snapshot) != "null") == (o.Error != "") {
+		r.At("/snapshot", "send either a snapshot, or an error that says why there is none")
+	}
+	if o.ObservedAt.IsZero() {
+		r.At("/observed_at", "is required: when the query was answered, as RFC 3339")
+	}
+	if len(o.Error) > 1000 {
+		r.At("/error", "must have at most 1000 bytes")
+	}
+	if len(r.Errors) > 0 {
+		return r
+	}
+	return nil
+}
+
+// ids checks pairs of pointer and id from outside.
+func ids(pairs ...string) error {
+	r := action.Refuse(action.InvalidArgument, "An id is missing or not usable.")
+	for i := 0; i < len(pairs); i += 2 {
+		ok := pairs[i+1] != "" && len(pairs[i+1]) <= 128
+		for _, c := range pairs[i+1] {
+			ok = ok && c > ' ' && c < 0x7f
+		}
+		if !ok {
+			r.At(pairs[i], "must be 1 to 128 printable ASCII characters without spaces")
+		}
+	}
+	if len(r.Errors) > 0 {
+		return r
+	}
+	return nil
+}
+
+func oneOf(pointer, value string, allowed ...string) error {
+	if slices.Contains(allowed, value) {
+		return nil
+	}
+	names := []string{}
+	for _, a := range allowed {
+		if a != "" {
+			names = append(names, a)
+		}
+	}
+	return action.Refuse(action.InvalidArgument, "A member has a value that means nothing here.").
+		At(pointer, fmt.Sprintf("must be one of %s", strings.Join(names, ", ")))
+}
