@@ -125,16 +125,10 @@ func (c *Contract) segment(doc *node, pointer string) Segment {
 // Label is the name of a place in a language: the contract's label, else the
 // schema's title, else "".
 func (c *Contract) Label(lang, pointer string) string {
-	if label, ok := c.Display.Labels[pointer]; ok {
+	if label, ok := byPlace(c.Display.Labels, pointer); ok {
 		return label.In(lang)
 	}
-	at := splitPointer(pointer)
-	for pattern, label := range c.Display.Labels {
-		if len(splitPointer(pattern)) == len(at) && covered([]string{pattern}, at) {
-			return label.In(lang)
-		}
-	}
-	return c.schemaText(at, "title")
+	return c.schemaText(splitPointer(pointer), "title")
 }
 
 // Hint is what the schema says of a place, or "".

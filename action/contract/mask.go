@@ -2,6 +2,7 @@ package contract
 
 import (
 	"bytes"
+	"maps"
 	"slices"
 	"strconv"
 )
@@ -105,4 +106,20 @@ func covered(pointers []string, at []string) bool {
 		}
 		return true
 	})
+}
+
+// byPlace finds what is said of a place: by its own pointer, else by the first
+// pattern with "*" that fits.
+func byPlace[T any](said map[string]T, pointer string) (T, bool) {
+	if v, ok := said[pointer]; ok {
+		return v, true
+	}
+	at := splitPointer(pointer)
+	for _, pattern := range slices.Sorted(maps.Keys(said)) {
+		if len(splitPointer(pattern)) == len(at) && covered([]string{pattern}, at) {
+			return said[pattern], true
+		}
+	}
+	var none T
+	return none, false
 }

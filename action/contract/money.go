@@ -15,18 +15,7 @@ type Amount struct {
 }
 
 // Money returns what the contract says of the money at a place.
-func (c *Contract) Money(pointer string) (Money, bool) {
-	if m, ok := c.Display.Money[pointer]; ok {
-		return m, true
-	}
-	at := splitPointer(pointer)
-	for pattern, m := range c.Display.Money {
-		if len(splitPointer(pattern)) == len(at) && covered([]string{pattern}, at) {
-			return m, true
-		}
-	}
-	return Money{}, false
-}
+func (c *Contract) Money(pointer string) (Money, bool) { return byPlace(c.Display.Money, pointer) }
 
 // Amounts lists the sums of money in a payload: those that the contract
 // declares, and numbers whose names say so. Hidden values are left out.

@@ -69,17 +69,6 @@ func (n *node) set(key string, value *node) {
 	n.members = append(n.members, member{key, value})
 }
 
-// remove takes a member out of an object and returns it, or nil.
-func (n *node) remove(key string) *node {
-	for i, m := range n.members {
-		if m.key == key {
-			n.members = append(n.members[:i:i], n.members[i+1:]...)
-			return m.value
-		}
-	}
-	return nil
-}
-
 // at follows a JSON Pointer and returns nil where it leads nowhere.
 func (n *node) at(pointer string) *node {
 	for _, token := range splitPointer(pointer) {

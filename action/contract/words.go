@@ -53,7 +53,8 @@ func leaves(err *jsonschema.ValidationError, base string) []action.FieldError {
 	case *kind.Contains, *kind.MinContains, *kind.MaxContains, *kind.Not:
 		return one(here, sentence(k, err.SchemaURL))
 	case *kind.PropertyNames:
-		return one(join(here, k.Property), "is not an allowed name here")
+		// The library reports a place here that it goes on to reuse.
+		return one(base, fmt.Sprintf("%q is not an allowed name of a field", k.Property))
 	}
 	if len(err.Causes) > 0 {
 		var all []action.FieldError
@@ -195,7 +196,6 @@ func patternWords(schemaURL, pattern string) string {
 		"pointer":     "must be a JSON Pointer such as /product_id",
 		"currency":    "must be a three-letter currency code or a JSON Pointer to one",
 		"link":        "must be an http or https address whose host holds no placeholder",
-		"language":    "must be a language tag such as en or zh",
 		"body":        "must be \"payload\", \"none\", a JSON Pointer or a list of fields",
 		"idempotency": "must be \"header\", \"none\" or a JSON Pointer to a field of the body, such as /request_id",
 	}

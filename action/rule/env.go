@@ -20,8 +20,8 @@ import (
 // Bounds of one expression, in CEL's cost units.
 const (
 	maxEstimate = 10_000_000_000 // worst case, judged when it is saved
-	maxCost     = 2_000_000  // of one evaluation
-	maxSize     = 65_536     // items or characters that one value is expected to have at most
+	maxCost     = 2_000_000      // of one evaluation
+	maxSize     = 65_536         // items or characters that one value is expected to have at most
 )
 
 // envs are the variables that the three places for expressions offer.
