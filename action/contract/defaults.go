@@ -61,22 +61,24 @@ func (s span) wrong(text string) string {
 // that people should know of.
 func fillDefaults(full *node) []Assumption {
 	f := &filler{full: full}
-	f.say("/mode", quoted("write"))
+	f.say("/mode", stringNode("write"))
 	if full.get("entries") == nil {
 		f.note("/entries", "every entry point")
 	}
-	f.say("/object_version", quoted("optional"))
+	f.say("/object_version", stringNode("optional"))
 	if full.get("target") == nil {
 		f.note("/target", "named by each request")
 	} else {
-		f.say("/target/block", quoted("target"))
+		f.say("/target/block", stringNode("target"))
 	}
-	f.say("/approval/ttl", quoted("15m"))
-	f.say("/approval/confirmation_ttl", quoted("5m"))
+	f.say("/approval/ttl", stringNode("15m"))
+	f.say("/approval/confirmation_ttl", stringNode("5m"))
 	if full.get("mode").text == string(Write) && full.at("/approval/rules") == nil {
 		f.note("/approval/rules", "one approval by support")
 	}
-	f.http("/http")
+	if http := full.get("http"); http != nil {
+		fillHTTP(http)
+	}
 	f.execution()
 	return f.assumed
 }
@@ -117,15 +119,8 @@ func (f *filler) say(pointer string, value *node) {
 	}
 }
 
-func (f *filler) http(pointer string) {
-	if f.full.at(pointer) == nil {
-		return
-	}
-	f.fillHTTP(f.full.at(pointer))
-}
-
 // fillHTTP completes a request: writes carry the payload and the key.
-func (f *filler) fillHTTP(http *node) {
+func fillHTTP(http *node) {
 	body, key := "payload", "header"
 	switch http.get("method").text {
 	case "GET", "HEAD":
@@ -134,25 +129,25 @@ func (f *filler) fillHTTP(http *node) {
 		body = "none"
 	}
 	if http.get("body") == nil {
-		http.set("body", quoted(body))
+		http.set("body", stringNode(body))
 	}
 	if http.get("idempotency") == nil {
-		http.set("idempotency", quoted(key))
+		http.set("idempotency", stringNode(key))
 	}
 }
 
 func (f *filler) execution() {
-	f.say("/execution/proves", quoted("accepted"))
-	f.say("/execution/retry", quoted("never"))
+	f.say("/execution/proves", stringNode("accepted"))
+	f.say("/execution/retry", stringNode("never"))
 	f.say("/execution/definite_failures", &node{kind: listKind})
 	f.say("/execution/conflicts", &node{kind: listKind, items: []*node{number("412")}})
-	f.say("/execution/timeout", quoted("10s"))
+	f.say("/execution/timeout", stringNode("10s"))
 	timeout, _ := time.ParseDuration(f.full.at("/execution/timeout").text) // checked before
-	f.say("/execution/lease", quoted(Duration{max(time.Minute, 2*timeout)}.String()))
-	f.say("/execution/fence_after", quoted("24h"))
+	f.say("/execution/lease", stringNode(Duration{max(time.Minute, 2*timeout)}.String()))
+	f.say("/execution/fence_after", stringNode("24h"))
 	f.say("/execution/verify/tries", number("3"))
-	f.say("/execution/verify/window", quoted("20s"))
-	f.say("/execution/deadline", quoted("2m"))
+	f.say("/execution/verify/window", stringNode("20s"))
+	f.say("/execution/deadline", stringNode("2m"))
 	if f.full.at("/execution/status_query") != nil {
 		f.say("/execution/status_query/authoritative_miss", &node{kind: boolKind, text: "false"})
 		f.say("/execution/status_query/max_polls", number("6"))
@@ -163,7 +158,7 @@ func (f *filler) execution() {
 	}
 	if steps := f.full.at("/execution/steps"); steps != nil {
 		for _, step := range steps.items {
-			f.fillHTTP(step.get("http"))
+			fillHTTP(step.get("http"))
 		}
 	}
 }
@@ -171,18 +166,18 @@ func (f *filler) execution() {
 // readings assumes the usual words only where the author wrote none at all.
 func (f *filler) readings(pointer string) {
 	if f.full.at(pointer) != nil {
-		f.put(pointer+"/field", quoted("/status"))
+		f.put(pointer+"/field", stringNode("/status"))
 		return
 	}
-	f.put(pointer+"/field", quoted("/status"))
+	f.put(pointer+"/field", stringNode("/status"))
 	f.put(pointer+"/succeeded", words("SUCCEEDED"))
 	f.put(pointer+"/failed", words("FAILED"))
 	f.put(pointer+"/not_executed", words("NOT_EXECUTED"))
 	f.note(pointer, "/status is SUCCEEDED, FAILED or NOT_EXECUTED")
 }
 
-func quoted(s string) *node       { return stringNode(s) }
 func number(literal string) *node { return &node{kind: numberKind, text: literal} }
+
 func words(list ...string) *node {
 	n := &node{kind: listKind}
 	for _, w := range list {
