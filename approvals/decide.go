@@ -147,18 +147,37 @@ type Standing struct {
 // Standing says who has decided, whose approval counts now, and who could
 // still approve. viewer is the person who asks, or nil.
 func (s *Service) Standing(ctx context.Context, a action.Action, viewer *people.Person) (Standing, error) {
-	owner, err := s.owner(ctx, a)
+	all, err := s.Standings(ctx, []action.Action{a}, viewer)
 	if err != nil {
 		return Standing{}, err
 	}
-	all, err := s.directory.Persons(ctx)
+	return all[0], nil
+}
+
+// Standings is Standing for a list, in its order: people are read once.
+func (s *Service) Standings(ctx context.Context, actions []action.Action, viewer *people.Person) ([]Standing, error) {
+	persons, err := s.directory.Persons(ctx)
 	if err != nil {
-		return Standing{}, err
+		return nil, err
 	}
-	subject := SubjectOf(a, owner)
-	authority := people.Authority(all, subject)
-	snap := action.Snapshot{Action: a, Authority: authority}
-	voters := snap.Approvals()
+	owners := map[string]string{}
+	standings := make([]Standing, len(actions))
+	for i, a := range actions {
+		owner, known := owners[a.Client.ID]
+		if !known {
+			if owner, err = s.owner(ctx, a); err != nil {
+				return nil, err
+			}
+			owners[a.Client.ID] = owner
+		}
+		standings[i] = standing(a, persons, SubjectOf(a, owner), viewer)
+	}
+	return standings, nil
+}
+
+func standing(a action.Action, persons []people.Person, subject people.Subject, viewer *people.Person) Standing {
+	authority := people.Authority(persons, subject)
+	voters := action.Snapshot{Action: a, Authority: authority}.Approvals()
 	st := Standing{Missing: action.Missing(a.Needs, voters), Counting: map[string]bool{}}
 	for id := range voters {
 		st.Counting[id] = true
@@ -167,7 +186,7 @@ func (s *Service) Standing(ctx context.Context, a action.Action, viewer *people.
 		st.Required += n.Approvals
 	}
 	st.Given = st.Required - st.Missing
-	for _, p := range all {
+	for _, p := range persons {
 		if len(asked(a, authority[p.ID])) > 0 && !decided(a, p.ID) {
 			st.Eligible = append(st.Eligible, p)
 			voters[p.ID] = authority[p.ID]
@@ -175,12 +194,12 @@ func (s *Service) Standing(ctx context.Context, a action.Action, viewer *people.
 	}
 	st.Stuck = action.Missing(a.Needs, voters) > 0
 	if viewer != nil {
-		st.Roles, st.May = s.mayDecide(a, *viewer, subject)
+		st.Roles, st.May = mayDecide(a, *viewer, subject)
 	}
-	return st, nil
+	return st
 }
 
-func (s *Service) mayDecide(a action.Action, p people.Person, subject people.Subject) ([]string, error) {
+func mayDecide(a action.Action, p people.Person, subject people.Subject) ([]string, error) {
 	roles, refusal := people.RolesOn(p, subject)
 	if refusal != nil {
 		return nil, refusal

@@ -208,3 +208,20 @@ SELECT a.id FROM actions a WHERE a.payload_hash = $1 AND a.tool = $2 AND a.state
 ORDER BY a.id DESC LIMIT $4`, []any{a.PayloadHash, a.Tool, a.ID, limit})
 	return onTarget, rejected, err
 }
+
+// Blocking returns the open case that holds up an action's target, or "".
+func (db *DB) Blocking(ctx context.Context, a action.Action) (string, error) {
+	if a.Target == nil {
+		return "", nil
+	}
+	var ids []string
+	err := db.selectAll(ctx, &ids, `
+SELECT case_id FROM actions
+WHERE target_type = $1 AND target_id = $2 AND case_id IS NOT NULL AND id <> $3 AND NOT id = ANY ($4)
+    AND (block = 'target' OR block = 'tool' AND tool = $5) LIMIT 1`,
+		a.Target.Type, a.Target.ID, a.ID, project(a).links, a.Tool)
+	if err != nil || len(ids) == 0 {
+		return "", err
+	}
+	return ids[0], nil
+}

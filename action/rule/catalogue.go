@@ -1,7 +1,6 @@
 package rule
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"sync"
@@ -131,9 +130,11 @@ func (c *Catalogue) Save(ctx context.Context, name string, raw []byte, by action
 		if err != nil {
 			return nil, false, err
 		}
-		if found && last.Active && bytes.Equal(last.Source, parsed.Source()) {
+		if found && last.Active {
 			t, err := c.compile(last)
-			return t, false, err
+			if err != nil || t.Contract.Digest() == parsed.Digest() {
+				return t, false, err
+			}
 		}
 		next := ToolVersion{Name: name, Version: last.Version + 1, Source: parsed.Source()}
 		saved, err := c.store.SaveTool(ctx, next, by, fmt.Sprintf("save:%d", next.Version))
