@@ -1,0 +1,189 @@
+package execution
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/goccy/go-yaml"
+)
+
+// What a configuration gets when it does not say.
+const (
+	DefaultWait        = 30 * time.Second       // one long poll for work
+	DefaultPoll        = 500 * time.Millisecond // between polls that brought nothing to start
+	DefaultConcurrency = 4                      // actions at a time
+	DefaultStopWithin  = 20 * time.Second       // to finish what runs when asked to stop
+
+	maxWait        = 60 * time.Second
+	maxConcurrency = 256
+)
+
+// Config tells an executor where the console and the business systems are.
+// LoadConfig and ParseConfig read it from YAML; a program may also fill it in.
+type Config struct {
+	Console     string        `yaml:"console"`     // base URL
+	Key         Secret        `yaml:"key"`         // API key with the role executor
+	Name        string        `yaml:"name"`        // told to the console in the User-Agent
+	Wait        time.Duration `yaml:"wait"`        // at most a minute
+	Poll        time.Duration `yaml:"poll"`        //
+	Concurrency int           `yaml:"concurrency"` // at most 256
+	StopWithin  time.Duration `yaml:"stop_within"` //
+	Systems     []System      `yaml:"systems"`
+}
+
+// System is one business system. Reading and writing have credentials of
+// their own, so that what looks at a result cannot change it.
+type System struct {
+	Tools      []string `yaml:"tools"`    // tool names; a trailing "*" stands for any rest
+	BaseURL    string   `yaml:"base_url"` // http(s)://host[/path]
+	ReadToken  Secret   `yaml:"read_token"`
+	WriteToken Secret   `yaml:"write_token"`
+	// ActorHeader, when set, is the header that names the actor to the system.
+	ActorHeader string `yaml:"actor_header"`
+}
+
+// LoadConfig reads a configuration file.
+func LoadConfig(path string) (Config, error) {
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return Config{}, fmt.Errorf("reading the executor's configuration: %w", err)
+	}
+	return ParseConfig(raw)
+}
+
+// ParseConfig reads YAML. Unknown keys are refused. Console and Key may be
+// left out, to be filled in before New checks the whole.
+func ParseConfig(raw []byte) (Config, error) {
+	var c Config
+	if err := yaml.UnmarshalWithOptions(raw, &c, yaml.Strict()); err != nil {
+		return Config{}, fmt.Errorf("reading the executor's configuration: %w", err)
+	}
+	return c, nil
+}
+
+// complete fills in defaults and checks everything.
+func (c Config) complete() (Config, error) {
+	setDefault(&c.Wait, DefaultWait)
+	setDefault(&c.Poll, DefaultPoll)
+	setDefault(&c.StopWithin, DefaultStopWithin)
+	setDefault(&c.Concurrency, DefaultConcurrency)
+	setDefault(&c.Name, "executor")
+	var problems []error
+	wrong := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
+	if err := checkBaseURL(c.Console); err != nil {
+		wrong("console: %w", err)
+	}
+	if !c.Key.Set() {
+		wrong("key: is not set")
+	}
+	if c.Wait < 0 || c.Wait > maxWait {
+		wrong("wait: is between 0s and %s", maxWait)
+	}
+	if c.Poll < 0 || c.StopWithin < 0 {
+		wrong("poll and stop_within: are not negative")
+	}
+	if c.Concurrency < 1 || c.Concurrency > maxConcurrency {
+		wrong("concurrency: is between 1 and %d", maxConcurrency)
+	}
+	for i, s := range c.Systems {
+		if err := s.check(); err != nil {
+			wrong("systems[%d]: %w", i, err)
+		}
+	}
+	if err := errors.Join(append(problems, overlaps(c.Systems)...)...); err != nil {
+		return c, fmt.Errorf("the executor's configuration: %w", err)
+	}
+	return c, nil
+}
+
+func setDefault[T comparable](value *T, standard T) {
+	var zero T
+	if *value == zero {
+		*value = standard
+	}
+}
+
+func (s System) check() error {
+	var problems []error
+	if len(s.Tools) == 0 {
+		problems = append(problems, errors.New("tools: name at least one"))
+	}
+	for _, pattern := range s.Tools {
+		if stem := strings.TrimSuffix(pattern, "*"); pattern == "" || strings.Contains(stem, "*") {
+			problems = append(problems, fmt.Errorf("tools: %q is no name and no name with \"*\" at its end", pattern))
+		}
+	}
+	if err := checkBaseURL(s.BaseURL); err != nil {
+		problems = append(problems, fmt.Errorf("base_url: %w", err))
+	}
+	if s.ReadToken.Set() && s.ReadToken == s.WriteToken {
+		problems = append(problems, errors.New("write_token: is the read token; what looks at results must not be able to change them"))
+	}
+	if s.ActorHeader != "" && http.CanonicalHeaderKey(s.ActorHeader) == "Authorization" {
+		problems = append(problems, errors.New("actor_header: Authorization carries the token"))
+	}
+	return errors.Join(problems...)
+}
+
+func checkBaseURL(text string) error {
+	u, err := url.Parse(text)
+	switch {
+	case text == "":
+		return errors.New("is not set")
+	case err != nil, u.Scheme != "http" && u.Scheme != "https", u.Host == "", u.RawQuery != "", u.Fragment != "":
+		return errors.New("is not http(s)://host[/path]")
+	case u.User != nil:
+		return errors.New("holds a user name; credentials go into tokens")
+	}
+	return nil
+}
+
+// overlaps finds patterns that are given twice. Different patterns may cover
+// the same tool: the longest wins.
+func overlaps(systems []System) []error {
+	var problems []error
+	seen := map[string]bool{}
+	for _, s := range systems {
+		for _, pattern := range s.Tools {
+			if seen[pattern] {
+				problems = append(problems, fmt.Errorf("systems: %q is given twice", pattern))
+			}
+			seen[pattern] = true
+		}
+	}
+	return problems
+}
+
+// patterns lists the tools that the configuration serves.
+func (c Config) patterns() []string {
+	var all []string
+	for _, s := range c.Systems {
+		all = append(all, s.Tools...)
+	}
+	return all
+}
+
+// serving returns the system of a tool: the one with the longest pattern.
+func (c Config) serving(tool string) (System, bool) {
+	best, found := -1, System{}
+	for _, s := range c.Systems {
+		for _, pattern := range s.Tools {
+			if len(pattern) > best && matches(pattern, tool) {
+				best, found = len(pattern), s
+			}
+		}
+	}
+	return found, best >= 0
+}
+
+func matches(pattern, tool string) bool {
+	if stem, open := strings.CutSuffix(pattern, "*"); open {
+		return strings.HasPrefix(tool, stem)
+	}
+	return pattern == tool
+}

@@ -1,0 +1,223 @@
+package execution
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	"countersign/action"
+	"countersign/action/contract"
+	"countersign/execution/api"
+)
+
+// run is one claim on one action, from taking it to giving it back or
+// reporting what came of it.
+type run struct {
+	*Executor
+	work     api.Work
+	contract *contract.Contract
+	system   System
+	stopping context.Context // ends when no attempt may be recorded any more
+	claim    string
+	claimed  api.Claimed
+	lease    *lease
+	log      *slog.Logger
+}
+
+// execute claims a confirmation and carries it out.
+func (e *Executor) execute(ctx, stopping context.Context, c *contract.Contract, w api.Work) error {
+	if w.ConfirmationRef == nil {
+		return errors.New("the console offers an execution without a confirmation")
+	}
+	if stopping.Err() != nil {
+		return errStopping
+	}
+	system, _ := e.config.serving(w.Tool)
+	r := &run{Executor: e, work: w, contract: c, system: system, stopping: stopping, claim: action.NewSecret(16),
+		log: e.opt.Logger.With("action", w.ActionID, "tool", w.Tool)}
+	asked := e.opt.Clock.Now()
+	var err error
+	r.claimed, err = e.client.Claim(ctx, *w.ConfirmationRef,
+		api.Claim{ClaimID: r.claim, ProposalHash: w.ProposalHash, ObjectVersion: w.ObjectVersion})
+	if err != nil {
+		return fmt.Errorf("claiming: %w", err)
+	}
+	r.lease = keep(ctx, e.client, w.ActionID, r.claim, asked, r.claimed.Lease)
+	defer r.lease.stop()
+	wire, err := r.ready(ctx)
+	if err != nil {
+		return r.giveBack(ctx, err)
+	}
+	return r.act(ctx, wire)
+}
+
+// ready looks again at everything that may have changed since the approval,
+// and returns the request to send.
+func (r *run) ready(ctx context.Context) (*wireCall, error) {
+	payload, err := action.Canonical(r.claimed.Payload)
+	if err != nil {
+		return nil, fmt.Errorf("reading the claimed payload: %w", err)
+	}
+	if err := r.approved(ctx, payload); err != nil {
+		return nil, err
+	}
+	if err := r.contract.ValidateInput(payload); err != nil {
+		return nil, err
+	}
+	wire, err := r.prepare(payload)
+	if err != nil {
+		return nil, err
+	}
+	r.work.Payload = payload
+	if err := r.permitted(ctx); err != nil {
+		return nil, err
+	}
+	return wire, r.unmoved(ctx)
+}
+
+// approved checks the signed token: what was claimed is what was approved,
+// whatever else the console's answers say.
+func (r *run) approved(ctx context.Context, payload []byte) error {
+	pinned, err := contract.Parse(r.claimed.Contract)
+	if err != nil {
+		return fmt.Errorf("reading the claimed contract: %v", err) // no fault of the payload
+	}
+	if pinned.Name != r.work.Tool || r.claimed.ActionID != r.work.ActionID || r.claimed.ExecutionKey != r.work.ExecutionKey {
+		return errors.New("the claim is about something else than the work")
+	}
+	r.contract = pinned
+	said, err := r.keys.open(ctx, r.claimed.Token)
+	if err != nil {
+		return err
+	}
+	return said.bindsTo(r.work, *r.work.ConfirmationRef, payload, r.claimed.Now)
+}
+
+// permitted asks the business system whether the actor may do this now.
+func (r *run) permitted(ctx context.Context) error {
+	tool := r.contract.Execution.Permission
+	if tool == "" {
+		return nil
+	}
+	got, _, err := r.look(ctx, tool)
+	if err != nil {
+		return err
+	}
+	var answer struct {
+		Allowed *bool `json:"allowed"`
+	}
+	if err := json.Unmarshal(got.snapshot, &answer); err != nil || answer.Allowed == nil {
+		return fmt.Errorf("%s does not say whether it is allowed", tool)
+	}
+	if !*answer.Allowed {
+		return toolError(Forbidden, r.work.Tool, "The business system does not allow this actor to do it.", nil)
+	}
+	return nil
+}
+
+// unmoved reports what the object and the preconditions look like now. The
+// console judges: an action whose object has moved does not stay executing, and
+// preconditions that fail, or that nobody can tell, keep it from being sent.
+func (r *run) unmoved(ctx context.Context) error {
+	conditions := r.contract.PreconditionReads()
+	if before := r.contract.Approval.Before; before != "" && !slices.Contains(conditions, before) {
+		if _, _, err := r.look(ctx, before); err != nil {
+			return err
+		}
+	}
+	var holds *bool
+	for _, tool := range conditions {
+		_, said, err := r.look(ctx, tool)
+		if err != nil {
+			return err
+		}
+		if holds = said.holds; holds != nil && !*holds {
+			return toolError(PreconditionFailed, r.work.Tool, "What the contract asks for before the call does not hold.", nil)
+		}
+	}
+	if len(conditions) > 0 && holds == nil {
+		return errors.New("it cannot be told whether the preconditions hold")
+	}
+	return nil
+}
+
+// look reads and reports, and fails unless there is a snapshot and the action
+// is still executing.
+func (r *run) look(ctx context.Context, tool string) (reading, judged, error) {
+	if r.stopping.Err() != nil {
+		return reading{}, judged{}, errStopping
+	}
+	got := r.read(ctx, tool, facts(r.work))
+	said, err := r.report(ctx, r.work.ActionID, got)
+	switch {
+	case err != nil:
+	case said.state != action.Executing:
+		err = fmt.Errorf("%w: it is %s", errOver, said.state)
+	case got.failure != "":
+		err = fmt.Errorf("reading with %s: %s", tool, got.failure)
+	}
+	return got, said, err
+}
+
+// giveBack ends a claim that sent nothing. A reason that will not pass fails
+// the action; any other leaves it to be claimed again. It returns why.
+func (r *run) giveBack(ctx context.Context, why error) error {
+	if errors.Is(why, errOver) || !r.lease.live() {
+		return why
+	}
+	release := api.Release{ClaimID: r.claim}
+	e, final := AsToolError(why, r.work.Tool)
+	if _, fromConsole := AsProblem(why); final && !fromConsole {
+		release.Code = e.Code
+	}
+	if _, err := r.client.Release(ctx, r.work.ActionID, release); err != nil {
+		r.log.Warn("the claim could not be given back; it will lapse", "error", err)
+	}
+	return why
+}
+
+// act records an attempt, sends, reports, and reads back.
+func (r *run) act(ctx context.Context, wire *wireCall) error {
+	if r.stopping.Err() != nil {
+		return r.giveBack(ctx, errStopping)
+	}
+	attempt := api.Attempt{AttemptID: action.NewSecret(16), ClaimID: r.claim, Fingerprint: wire.fingerprint}
+	asked := r.opt.Clock.Now()
+	granted, err := r.client.StartAttempt(ctx, r.work.ActionID, attempt)
+	if err != nil {
+		return r.notStarted(ctx, attempt.AttemptID, err)
+	}
+	got := r.send(ctx, wire, asked, time.Duration(granted.SendWithinMillis)*time.Millisecond)
+	outcome := r.contract.Classify(got.answer(granted.Number))
+	r.log.Info("attempted", "number", granted.Number, "status", got.status, "outcome", outcome.Result, "reason", outcome.Reason)
+	after, err := r.deliver(ctx, receipt(attempt.AttemptID, r.claim, got, outcome))
+	if err != nil {
+		return err
+	}
+	if outcome.Result != action.Success || !action.State(after.State).In(action.Executing, action.Accepted) {
+		return nil
+	}
+	r.pace.delay(string(action.WorkVerify), r.work.ActionID, spacing(r.contract))
+	return r.readBack(ctx, r.contract, r.work)
+}
+
+// notStarted handles an attempt that was refused, or of which it is not known
+// whether it was recorded. Nothing was sent, and that is what is reported.
+func (r *run) notStarted(ctx context.Context, attemptID string, why error) error {
+	why = fmt.Errorf("recording the attempt: %w", why)
+	if p, ok := AsProblem(why); ok && p.Unsettled() {
+		nothing := api.Receipt{ReceiptID: action.NewSecret(16), AttemptID: attemptID, ClaimID: r.claim,
+			Outcome: string(action.Failure), Code: contract.CodeNotSent}
+		if _, err := r.deliver(ctx, nothing); !HasCode(err, action.NotFound) {
+			return errors.Join(why, err)
+		}
+	}
+	if HasCode(why, action.LeaseLost, action.AttemptOpen) {
+		return why
+	}
+	return r.giveBack(ctx, why)
+}
