@@ -1,0 +1,59 @@
+// The pages work without this file. It counts time left down (text only, rows
+// never move), copies, and says how many new rows there are.
+(() => {
+  const page = document.documentElement;
+  const ahead = Date.parse(page.dataset.now) - Date.now() || 0; // server's clock minus ours
+
+  const pad = (n) => String(n).padStart(2, "0");
+  const tick = () => {
+    for (const t of document.querySelectorAll("time[data-left]")) {
+      const s = Math.max(0, Math.floor((Date.parse(t.dateTime) - Date.now() - ahead) / 1000));
+      if (s >= 3600) continue; // written by the server in hours
+      t.classList.toggle("soon", s < 180);
+      t.textContent = pad(Math.floor(s / 60)) + ":" + pad(s % 60);
+    }
+  };
+  tick();
+  setInterval(tick, 1000);
+
+  for (const b of document.querySelectorAll("button.js")) b.hidden = false;
+  document.addEventListener("click", async (e) => {
+    const b = e.target.closest("[data-copy], [data-copy-page]");
+    if (b) {
+      const from = b.dataset.copy && document.getElementById(b.dataset.copy);
+      try {
+        await navigator.clipboard.writeText(from ? from.innerText.trim() : location.href.split("#")[0]);
+        const label = b.querySelector("span");
+        const before = label.textContent;
+        label.textContent = b.dataset.done;
+        setTimeout(() => { label.textContent = before; }, 1600);
+      } catch { /* no permission: the text stays selectable */ }
+    }
+    const menu = document.querySelector("details.menu[open]");
+    if (menu && !menu.contains(e.target)) menu.open = false;
+  });
+  document.addEventListener("keydown", (e) => {
+    const menu = document.querySelector("details.menu[open]");
+    if (e.key === "Escape" && menu) {
+      menu.open = false;
+      menu.querySelector("summary").focus();
+    }
+  });
+
+  const fresh = document.querySelector("[data-stream]");
+  if (fresh && "EventSource" in window) {
+    const link = fresh.querySelector("a");
+    let source;
+    const open = () => {
+      source = new EventSource(fresh.dataset.stream);
+      source.addEventListener("new", (e) => {
+        const n = Number(e.data);
+        link.hidden = !(n > 0);
+        link.textContent = n === 1 ? fresh.dataset.one : fresh.dataset.many.replace("{n}", String(n));
+      });
+    };
+    open();
+    addEventListener("pagehide", () => source.close());
+    addEventListener("pageshow", (e) => { if (e.persisted) open(); });
+  }
+})();

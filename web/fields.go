@@ -1,0 +1,254 @@
+package web
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// TableKind says what the two value columns of a field table mean.
+type TableKind string
+
+// The field tables there are.
+const (
+	TableDecide   TableKind = "decide"   // Now, After
+	TableDone     TableKind = "done"     // Before, After
+	TableStale    TableKind = "stale"    // You saw, Current
+	TableVersions TableKind = "versions" // an older and a newer version
+)
+
+// Source says where a column of a field table comes from. The zero Source
+// says nothing.
+type Source struct {
+	NotRead  bool      // nobody read anything
+	Name     Text      // "catalogue"
+	At       time.Time // when it was read
+	ReadBack bool      // read after the action, to prove it
+	Revision int       // of a stale proposal, or a contract's version
+}
+
+// Group says in which part of the table a field stands.
+type Group int
+
+// The groups in the order in which they are shown.
+const (
+	Changed Group = iota
+	Same
+	Unread // nothing to compare with
+)
+
+// Field is one row: a label, what stands now and what would stand after.
+type Field struct {
+	Label Text
+	Raw   bool // the label is the payload's own name, not a word
+	Left  Value
+	Right Value
+	Group Group
+	Claim Claim
+	notes []Msg // under the right value
+}
+
+// Claim marks a field in which the program says what stands now.
+type Claim int
+
+// How a claim compares with what was read.
+const (
+	NoClaim        Claim = iota
+	ClaimUnchecked       // nothing was read
+	ClaimAgrees
+	ClaimDiffers
+)
+
+// FieldTable is every field of a payload, changed ones first.
+type FieldTable struct {
+	Kind   TableKind
+	Left   Source
+	Right  Source
+	Fields []Field
+	Full   string // where long values stand in full; "" when they do here
+}
+
+// FieldSource is what NewFields builds a table from. Keys of the maps are JSON
+// Pointers into the payload.
+type FieldSource struct {
+	Kind    TableKind
+	Payload []byte                     // a JSON object
+	Now     map[string]json.RawMessage // what stands now, where something was read; for TableStale and TableVersions the whole other side
+	Label   map[string]Text
+	Money   map[string]Money // Currency and MinorUnits; Amount is ignored
+	Mask    []string         // hidden with all below; "*" stands for any one key or index
+	Claims  map[string]json.RawMessage
+	Names   []string // ids, names and targets, where look-alike letters matter
+	Order   []string // pointers in the order of the tool's schema; others follow
+	Left    Source
+	Right   Source
+}
+
+// NewFields lays a payload out as a table: one row per leaf, none left out,
+// changed rows first. An unreadable payload gives one row with its text.
+func NewFields(s FieldSource) FieldTable {
+	t := FieldTable{Kind: s.Kind, Left: s.Left, Right: s.Right}
+	if t.Kind == "" {
+		t.Kind = TableDecide
+	}
+	leaves := leavesOf(s.Payload)
+	slices.SortStableFunc(leaves, func(a, b leaf) int { return s.rank(a.pointer) - s.rank(b.pointer) })
+	for _, l := range leaves {
+		t.Fields = append(t.Fields, s.field(l))
+	}
+	if t.Kind == TableStale || t.Kind == TableVersions {
+		t.Fields = append(t.Fields, s.gone(t.Fields)...)
+	}
+	slices.SortStableFunc(t.Fields, func(a, b Field) int { return int(a.Group) - int(b.Group) })
+	return t
+}
+
+func (s FieldSource) field(l leaf) Field {
+	f := Field{Label: s.Label[l.pointer], Right: s.value(l.pointer, l.value), Group: Unread}
+	if f.Label.Empty() {
+		f.Label, f.Raw = Outside(l.path), true
+	}
+	f.Right.words = !f.Raw
+	if raw, read := s.Now[l.pointer]; read && !s.masked(l.pointer) {
+		f.Left = s.value(l.pointer, decodeAny(raw))
+		f.Left.words = !f.Raw
+		f.Group = Same
+		if !f.Left.equal(f.Right) {
+			f.Group = Changed
+			f.notes = append(f.notes, s.apart(l.pointer, f.Left, f.Right)...)
+		}
+	} else if read {
+		f.Left = HiddenValue()
+	} else if s.Kind == TableStale || s.Kind == TableVersions {
+		f.Left, f.Group = AbsentValue(), Changed
+	}
+	if m := f.Right; m.kind == valueMoney && m.money.Currency == "" {
+		f.notes = append(f.notes, msg("field.no_currency"))
+	}
+	f.claim(s, l.pointer)
+	return f
+}
+
+// rank is the place that the schema gives a pointer or what is above it.
+func (s FieldSource) rank(pointer string) int {
+	for i, p := range s.Order {
+		if pointer == p || strings.HasPrefix(pointer, p+"/") {
+			return i
+		}
+	}
+	return len(s.Order)
+}
+
+func (f *Field) claim(s FieldSource, pointer string) {
+	raw, claims := s.Claims[pointer]
+	if !claims || s.masked(pointer) {
+		return
+	}
+	if len(raw) == 0 {
+		f.Claim = ClaimUnchecked
+		f.notes = append(f.notes, msg("claim.unchecked"))
+		return
+	}
+	read := s.value(pointer, decodeAny(raw))
+	f.Left, f.Group, f.Claim = read, Same, ClaimAgrees
+	f.notes = []Msg{msg("claim.agrees")}
+	if !read.equal(f.Right) {
+		f.Claim, f.Group = ClaimDiffers, Changed
+		f.notes = []Msg{msg("claim.differs")}
+	}
+}
+
+// gone lists what only the other side has.
+func (s FieldSource) gone(have []Field) []Field {
+	present := map[string]bool{}
+	for _, l := range leavesOf(s.Payload) {
+		present[l.pointer] = true
+	}
+	var out []Field
+	for _, p := range sortedKeys(s.Now) {
+		if present[p] {
+			continue
+		}
+		f := Field{Label: s.Label[p], Left: s.value(p, decodeAny(s.Now[p])), Right: AbsentValue(), Group: Changed}
+		if f.Label.Empty() {
+			f.Label, f.Raw = Outside(pathOf(p)), true
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+func (s FieldSource) value(pointer string, v any) Value {
+	if s.masked(pointer) {
+		return HiddenValue()
+	}
+	if list, isList := v.([]any); isList && len(list) > 0 && maskedInside(s.Mask, pointer) {
+		return HiddenValue()
+	}
+	out := valueOf(v, slices.Contains(s.Names, pointer))
+	if m, isMoney := s.Money[pointer]; isMoney && (out.kind == valueNumber || out.kind == valueText) {
+		m.Amount = out.text.s
+		if _, ok := decimal(m.Amount); ok {
+			return MoneyValue(m)
+		}
+	}
+	return out
+}
+
+// masked reports whether pointer or something above it is hidden.
+func (s FieldSource) masked(pointer string) bool { return masked(s.Mask, pointer) }
+
+func (s FieldSource) apart(pointer string, left, right Value) []Msg {
+	if !left.numeric() || !right.numeric() {
+		return nil
+	}
+	m := s.Money[pointer]
+	by, share, ok := difference(left.text.s, right.text.s, m.MinorUnits)
+	if !ok {
+		return nil
+	}
+	if m.Currency != "" {
+		by += " " + m.Currency
+	}
+	if share == "" {
+		return []Msg{msg("field.by", "by", by)}
+	}
+	return []Msg{msg("field.by_share", "by", by, "share", share)}
+}
+
+// Count returns how many fields stand in a group.
+func (t FieldTable) Count(g Group) int {
+	n := 0
+	for _, f := range t.Fields {
+		if f.Group == g {
+			n++
+		}
+	}
+	return n
+}
+
+// Hidden returns how many fields hold hidden characters, and whether one of
+// them turns the reading direction.
+func (t FieldTable) Hidden() (fields int, bidi bool) {
+	for _, f := range t.Fields {
+		right, label := f.Right.flags(), f.Label.Flags()
+		if right.Any() || label.Any() {
+			fields++
+		}
+		bidi = bidi || right.Bidi || label.Bidi
+	}
+	return fields, bidi
+}
+
+func decodeAny(raw []byte) any {
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.UseNumber()
+	var v any
+	if err := dec.Decode(&v); err != nil {
+		return fmt.Sprintf("%s", raw)
+	}
+	return v
+}

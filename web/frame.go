@@ -1,0 +1,122 @@
+package web
+
+import (
+	"context"
+	"net/url"
+)
+
+// Own is what the signed-in person typed, given back when a form is refused.
+// It is the only input that a page repeats byte for byte, and only into the
+// field that it came from: never put anything else into an Own.
+type Own string
+
+// Section is the part of the navigation that a page belongs to.
+type Section string
+
+// The sections.
+const (
+	NoSection Section = ""
+	Approvals Section = "approvals"
+	History   Section = "history"
+	Tools     Section = "tools"
+	People    Section = "people"
+	Clients   Section = "clients"
+	Account   Section = "account"
+)
+
+// Frame is what every page has around it.
+type Frame struct {
+	Person  *Person // nil when nobody is signed in
+	Section Section
+	Path    string // of this page with its query, to come back to after switching the language
+	Waiting Count  // actions that need the person; shown beside Approvals
+	Flash   *Flash // what was just recorded
+}
+
+// Person is who is signed in.
+type Person struct {
+	Name  Text
+	Roles []string
+}
+
+// Admin reports whether people and clients may be changed.
+func (p *Person) Admin() bool {
+	if p == nil {
+		return false
+	}
+	for _, r := range p.Roles {
+		if r == "admin" {
+			return true
+		}
+	}
+	return false
+}
+
+// Count is a number that may be capped.
+type Count struct {
+	N    int
+	More bool // at least N
+}
+
+func (c Count) text(ctx context.Context) string {
+	if c.More {
+		return Number(ctx, c.N) + "+"
+	}
+	return Number(ctx, c.N)
+}
+
+// Flash says after a redirect what was recorded.
+type Flash struct {
+	words  Msg
+	action string // id of the action it links to
+}
+
+// FlashDecided says which decision was recorded. needs is how many approvals
+// are still missing after an approval.
+func FlashDecided(actionID string, e Effect, approved bool, needs int) *Flash {
+	key := "flash.rejected"
+	switch {
+	case approved && needs == 0:
+		key = "flash.approved"
+	case approved:
+		key = "flash.approved_more"
+	}
+	return &Flash{words: msg(key, "n", needs, "effect", bold{e.short()}), action: actionID}
+}
+
+// Done is a plain success that a page says after a redirect.
+type Done string
+
+// What can have been done besides decisions.
+const (
+	DonePasswordChanged  Done = "password_changed"
+	DonePreferencesSaved Done = "preferences_saved"
+	DoneSessionEnded     Done = "session_ended"
+	DoneSessionsEnded    Done = "sessions_ended"
+	DonePersonCreated    Done = "person_created"
+	DonePersonSaved      Done = "person_saved"
+	DonePersonDisabled   Done = "person_disabled"
+	DonePersonEnabled    Done = "person_enabled"
+	DoneClientSaved      Done = "client_saved"
+	DoneClientRevoked    Done = "client_revoked"
+	DoneKeyRevoked       Done = "key_revoked"
+	DoneSignedOut        Done = "signed_out"
+)
+
+// FlashDone says that something was done.
+func FlashDone(d Done) *Flash { return &Flash{words: msg("flash." + string(d))} }
+
+// urlWith builds a path with a query, leaving out what is empty. Pairs are
+// names and values in turn.
+func urlWith(path string, pairs ...string) string {
+	q := url.Values{}
+	for i := 0; i+1 < len(pairs); i += 2 {
+		if pairs[i+1] != "" {
+			q.Set(pairs[i], pairs[i+1])
+		}
+	}
+	if len(q) == 0 {
+		return path
+	}
+	return path + "?" + q.Encode()
+}

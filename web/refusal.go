@@ -1,0 +1,67 @@
+package web
+
+import (
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Refusal is why something was not done, in codes; its words are in the locale
+// files under refusal.<code>.<reason> and refusal.<code>.
+type Refusal struct {
+	Code   string
+	Reason string
+	Detail Text            // one English sentence, shown where there are no finer words
+	Args   map[string]Text // what the words refer to
+	Fields []RefusedField
+}
+
+// RefusedField is one wrong place of a form or a request.
+type RefusedField struct {
+	Name   string // name of the input; a JSON Pointer's slash is taken off
+	Detail Text   // one English sentence
+}
+
+// NewRefusal makes a refusal from its parts.
+func NewRefusal(code, reason, detail string, args map[string]string) *Refusal {
+	r := &Refusal{Code: code, Reason: reason, Detail: Outside(detail), Args: map[string]Text{}}
+	for k, v := range args {
+		r.Args[k] = Outside(v)
+	}
+	return r
+}
+
+// At adds a wrong place.
+func (r *Refusal) At(pointer, detail string) *Refusal {
+	r.Fields = append(r.Fields, RefusedField{strings.TrimPrefix(pointer, "/"), Outside(detail)})
+	return r
+}
+
+// Words is the refusal as a sentence or two: what was refused and what to do.
+func (r *Refusal) Words() Msg {
+	key := firstKnown("refusal."+r.Code+"."+r.Reason, "refusal."+r.Code+".plain", "refusal.internal.plain")
+	var pairs []any
+	for _, k := range slices.Sorted(maps.Keys(r.Args)) {
+		pairs = append(pairs, k, r.Args[k])
+	}
+	return msg(key, pairs...)
+}
+
+// exact reports whether there are words for this very reason, so that the
+// English detail would only repeat them.
+func (r *Refusal) exact() bool {
+	return r.Reason != "" && known("refusal."+r.Code+"."+r.Reason)
+}
+
+// field returns what is wrong with an input, if anything is.
+func (r *Refusal) field(name string) (RefusedField, bool) {
+	if r == nil {
+		return RefusedField{}, false
+	}
+	for _, f := range r.Fields {
+		if f.Name == name {
+			return f, true
+		}
+	}
+	return RefusedField{}, false
+}
