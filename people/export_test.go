@@ -1,0 +1,4 @@
+package people
+
+// NobodysHash is what is compared for an unknown user.
+const NobodysHash = nobodysHash

@@ -1,0 +1,10 @@
+package people
+
+import (
+	"os"
+	"testing"
+
+	"countersign/store/storetest"
+)
+
+func TestMain(m *testing.M) { os.Exit(storetest.Run(m)) }
