@@ -232,6 +232,7 @@ type Action struct {
 	ExpiresAt      *time.Time    // nil in drafts
 	CreatedAt      time.Time
 	UpdatedAt      time.Time
+	Since          time.Time // when it came to its state
 	Terms          Terms
 	Needs          []Need
 	Decisions      []Decision
@@ -241,9 +242,10 @@ type Action struct {
 	Receipts       []Receipt
 	Observations   []Observation
 	Proven         Proof
+	ProvenAt       time.Time // when more was proven than before
 	Case           *Case
 	Retried        bool   // the one safe retry was used
-	NotExecuted    bool   // the business system itself said so, by key
+	NotExecuted    bool   // the business system itself said so, by key, since the last attempt
 	FailureCode    string // why a failed action failed
 	ops            map[string]Event
 }
@@ -290,15 +292,17 @@ func (a Action) Executions() int {
 }
 
 // FencedAt is the moment from which no attempt can take effect any more, as
-// the contract promises. It is false where the contract promises nothing.
-func (a Action) FencedAt() (time.Time, bool) {
-	if a.Executions() == 0 {
-		return a.UpdatedAt, true
+// the contract promises. An attempt that was definitely refused cannot anyway,
+// unless its answers contradict each other.
+func (a Action) FencedAt() time.Time {
+	at := a.UpdatedAt
+	for _, t := range a.Attempts {
+		refused := t.Outcome == Failure && (a.Case == nil || a.Case.Kind != CaseContradiction)
+		if !t.NotSent && !refused {
+			at = t.SendBy.Add(a.Terms.FenceAfter)
+		}
 	}
-	if a.Terms.FenceAfter <= 0 {
-		return time.Time{}, false
-	}
-	return a.Attempts[len(a.Attempts)-1].SendBy.Add(a.Terms.FenceAfter), true
+	return at
 }
 
 // Before returns the latest successful reading that was made for people to
@@ -336,18 +340,33 @@ func (a Action) DueAt() (time.Time, bool) {
 	case Confirmed:
 		return a.Confirmation.ExpiresAt, true
 	case Executing:
-		return a.Claim.LeaseUntil, true
+		return a.runsUntil(), true
 	case Accepted:
-		if !a.awaitsCompletion() {
-			return time.Time{}, false
-		}
-		return a.deadline(), true
+		return later(a.Since, a.ProvenAt).Add(a.deadline()), a.awaitsCompletion()
 	case ResultUnknown:
-		if v := a.Case.Verdict; v != nil && v.Verdict == DidNotHappen {
-			return a.FencedAt()
-		}
+		return a.FencedAt(), a.verdict() == DidNotHappen
 	}
 	return time.Time{}, false
+}
+
+// runsUntil is when an executing action stops waiting: its lease ends, or its
+// deadline since the live claim's attempt, whichever is first.
+func (a Action) runsUntil() time.Time {
+	until := a.Claim.LeaseUntil
+	if n := len(a.Attempts); n > 0 && a.Attempts[n-1].ClaimID == a.Claim.ID {
+		if end := a.Attempts[n-1].At.Add(a.deadline()); end.Before(until) {
+			return end
+		}
+	}
+	return until
+}
+
+// verdict is what people found out about the open case so far, or "".
+func (a Action) verdict() string {
+	if a.Case == nil || !a.Case.Open || a.Case.Verdict == nil {
+		return ""
+	}
+	return a.Case.Verdict.Verdict
 }
 
 // awaitsCompletion reports whether an accepted action can still prove more.
@@ -355,18 +374,20 @@ func (a Action) awaitsCompletion() bool {
 	return a.Terms.Proves == ProvesCompleted
 }
 
-func (a Action) deadline() time.Time {
-	d := a.Terms.Deadline
-	if d <= 0 {
-		d = DefaultDeadline
+func (a Action) deadline() time.Duration {
+	if a.Terms.Deadline <= 0 {
+		return DefaultDeadline
 	}
-	last := a.UpdatedAt
-	if n := len(a.Attempts); n > 0 {
-		last = a.Attempts[n-1].At
-	}
-	return last.Add(d)
+	return a.Terms.Deadline
 }
 
-// DefaultDeadline is how long an accepted action may stay unproven when its
-// contract does not say.
+func later(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return b
+	}
+	return a
+}
+
+// DefaultDeadline is how long an action may stay without proof after it was
+// sent, or after it was accepted, when its contract does not say.
 const DefaultDeadline = 15 * time.Minute

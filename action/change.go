@@ -22,25 +22,33 @@ type Ledger interface {
 var ErrLost = errors.New("the answer to a write was lost")
 
 // maxTries bounds how often a command is decided anew. Every lost race means
-// that somebody else's command went through.
-const maxTries = 100
+// that somebody else's command went through; lost answers may take long and
+// mean nothing, so there are fewer.
+const (
+	maxTries = 100
+	maxLost  = 5
+)
 
 // Change decides a command on the latest snapshot and writes the transition.
 // When the action moved meanwhile it decides again. The command is built from
 // each snapshot anew by make; a refusal from it ends the change. What time
 // alone has changed is written first. It returns the snapshot after the change.
 func Change(ctx context.Context, l Ledger, id string, make func(Snapshot) (Command, error)) (Snapshot, error) {
-	lost := false
+	var lost int64 // the version that a write made, if it was made
+	answers := 0
 	for range maxTries {
 		s, err := l.Snapshot(ctx, id)
 		if err != nil {
-			if lost {
+			if lost > 0 {
 				return s, outcomeUnknown(err)
 			}
 			return s, err
 		}
 		t, err := decideDue(s, make)
 		if err != nil {
+			if lost > s.Action.Version { // it may still be made
+				return s, outcomeUnknown(err)
+			}
 			return s, err
 		}
 		if t.Event.Kind == "" {
@@ -50,16 +58,16 @@ func Change(ctx context.Context, l Ledger, id string, make func(Snapshot) (Comma
 		written, err := l.Append(ctx, t)
 		switch {
 		case errors.Is(err, ErrLost):
-			lost = true
+			lost = t.Event.Version
+			if answers++; answers == maxLost {
+				return s, outcomeUnknown(err)
+			}
 		case err != nil:
 			return s, err
 		case written && t.Event.By.Kind != BySystem:
 			s.Action = t.Next
 			return s, nil
 		}
-	}
-	if lost {
-		return Snapshot{}, outcomeUnknown(ErrLost)
 	}
 	return Snapshot{}, fmt.Errorf("changing %s: lost %d races in a row", id, maxTries)
 }
@@ -92,17 +100,19 @@ func outcomeUnknown(err error) error {
 }
 
 // Sweep writes what time alone has brought about: expiry, lapsed leases,
-// deadlines and fences, for at most limit of the actions that due names.
+// deadlines and fences, for at most limit of the actions that due names. One
+// that cannot be changed does not keep the others waiting.
 func Sweep(ctx context.Context, l Ledger, due func(context.Context, int) ([]string, error), limit int) error {
 	ids, err := due(ctx, limit)
 	if err != nil {
 		return err
 	}
+	var failed []error
 	for _, id := range ids {
 		_, err := Change(ctx, l, id, func(Snapshot) (Command, error) { return Tick{CaseID: NewID("cas")}, nil })
 		if err != nil {
-			return fmt.Errorf("sweeping %s: %w", id, err)
+			failed = append(failed, fmt.Errorf("sweeping %s: %w", id, err))
 		}
 	}
-	return nil
+	return errors.Join(failed...)
 }

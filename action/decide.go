@@ -33,6 +33,9 @@ const (
 // a transition or a *Refusal. A transition without an event means that there
 // is nothing to write: the command was run before, or changes nothing.
 func Decide(s Snapshot, c Command) (Transition, error) {
+	if _, first := c.(Propose); !first && s.Action.Version == 0 {
+		return Transition{}, Refuse(NotFound, "There is no such action, or you may not see it.")
+	}
 	if op := c.op(); op != "" {
 		if e, done := s.Action.Done(op); done {
 			return Transition{Next: s.Action}, c.again(s, e)
@@ -69,7 +72,11 @@ func (s Snapshot) step(op string, by By, kind Kind, to State, data, body any) (T
 	if err != nil {
 		return Transition{}, err
 	}
-	return Transition{Event: e, Next: next}, nil
+	t := Transition{Event: e, Next: next}
+	if due, ok := s.Action.DueAt(); ok && kind != KindExpired && s.Action.State.In(Proposed, Confirmed) {
+		t.Before = due // nothing but expiry happens after it
+	}
+	return t, nil
 }
 
 // need refuses the command unless the action is in one of the states.

@@ -106,7 +106,7 @@ func (c Revise) decide(s Snapshot) (Transition, error) {
 	}
 	d.ProposalHash = d.binding(a.ID).Hash()
 	t, err := s.step(c.Op, c.By, KindRevised, Proposed, d, body)
-	t.Before, t.Hold = *a.ExpiresAt, HoldContent
+	t.Hold = HoldContent
 	return t, err
 }
 

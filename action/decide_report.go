@@ -2,7 +2,7 @@ package action
 
 import (
 	"bytes"
-	"time"
+	"encoding/json"
 )
 
 func (c AddReceipt) op() string { return "receipt:" + c.Receipt.ID }
@@ -15,7 +15,16 @@ func (c AddReceipt) again(_ Snapshot, left Event) error {
 	}
 	was, now := d.Receipt, c.Receipt
 	return reused(was.AttemptID == now.AttemptID && was.Claimed == now.Claimed && was.HTTPStatus == now.HTTPStatus &&
-		was.ProviderRef == now.ProviderRef && was.ObjectVersionAfter == now.ObjectVersionAfter && bytes.Equal(b.Body, now.Body))
+		was.ProviderRef == now.ProviderRef && was.ObjectVersionAfter == now.ObjectVersionAfter && equalJSON(b.Body, now.Body))
+}
+
+// equalJSON compares what was stored, which is compact, with what is sent again.
+func equalJSON(stored, sent json.RawMessage) bool {
+	var compact bytes.Buffer
+	if len(sent) > 0 && json.Compact(&compact, sent) != nil {
+		return false
+	}
+	return bytes.Equal(stored, compact.Bytes())
 }
 
 func (c AddReceipt) decide(s Snapshot) (Transition, error) {
@@ -24,104 +33,110 @@ func (c AddReceipt) decide(s Snapshot) (Transition, error) {
 		return Transition{}, Refuse(NotFound, "No attempt with this attempt_id was recorded for this action.").At("/attempt_id", "is not an attempt of this action")
 	}
 	d := receipted{Receipt: c.Receipt}
-	to, why := s.afterReceipt(attempt, c.Receipt)
+	d.Receipt.Proves = ProvesNothing
+	if c.Receipt.Outcome == Success {
+		d.Receipt.Proves = s.Action.worth(c.Receipt.Proves)
+	}
+	to, why := s.afterReceipt(attempt, d.Receipt)
 	if why != "" {
-		d.Case = s.newCase(c.CaseID, caseKind(why), why)
+		d.Case = s.newCase(c.CaseID, why)
 	}
 	t, err := s.step(c.op(), c.By, KindReceipt, to, d, receiptBody{Body: c.Receipt.Body})
-	if to == ResultUnknown {
+	if why != "" {
 		t.Hold = HoldCase
 	}
 	return t, err
 }
 
-func caseKind(why string) string {
-	if why == WhyContradiction {
-		return CaseContradiction
-	}
-	return CaseUnknown
+// worth is what a success proves: at least that it was accepted, at most what
+// the contract can prove.
+func (a Action) worth(claimed Proof) Proof {
+	return ProvesAccepted.Stronger(claimed.weaker(a.Terms.Proves))
 }
 
+// proves reports whether a proof shows more than was known.
+func (a Action) proves(p Proof) bool { return a.Proven.Stronger(p) != a.Proven }
+
 // afterReceipt is the state that a receipt leads to, and why a case opens.
+// Whatever is neither success nor failure is unknown, which never lowers what
+// is known.
 func (s Snapshot) afterReceipt(t Attempt, r Receipt) (State, string) {
 	a := s.Action
-	if t.Definite() && (r.Outcome == Unknown || r.Outcome == t.Outcome) {
-		return s.strengthened(r), "" // nothing new, or more of the same
+	switch r.Outcome {
+	case Success:
+		return s.afterSuccess(r.Proves, t.Outcome == Failure)
+	case Failure:
+		return s.afterFailure(t, r)
 	}
-	switch a.State {
-	case Executing, Accepted:
-		return s.runningReceipt(t, r)
-	case ResultUnknown:
-		if a.Case.Kind == CaseUnknown && !t.Definite() {
-			return s.lateReceipt(t, r), ""
-		}
-		return ResultUnknown, ""
-	}
-	if contradicts(a.State, r.Outcome) {
-		return ResultUnknown, WhyContradiction
+	if a.State == Executing && t.ClaimID == a.Claim.ID && !t.Definite() {
+		return ResultUnknown, WhyUnknownReceipt
 	}
 	return a.State, ""
 }
 
-// contradicts reports whether evidence about the operation denies the state.
-func contradicts(s State, o Outcome) bool {
-	switch o {
-	case Success:
-		return s.In(Failed, Conflict, Confirmed, Cancelled, Expired, Rejected)
-	case Failure:
-		return s.In(Applied, Accepted)
-	}
-	return false
-}
-
-// strengthened is the state after another success of the same attempt.
-func (s Snapshot) strengthened(r Receipt) State {
-	if s.Action.State.In(Executing, Accepted) && r.Outcome == Success {
-		return s.succeeded(r.Proves)
-	}
-	return s.Action.State
-}
-
-func (s Snapshot) runningReceipt(t Attempt, r Receipt) (State, string) {
+// afterSuccess is the state that a success leads to, reported or found by key,
+// and why a case opens. denied says that as far as was known it cannot be.
+func (s Snapshot) afterSuccess(p Proof, denied bool) (State, string) {
 	a := s.Action
 	switch {
-	case t.Definite():
+	case !a.proves(p), a.State == Applied, a.State == ResultUnknown && !a.settles():
+		return a.State, "" // weighed before, as it was, or for people to weigh
+	case denied && a.State != Accepted:
 		return ResultUnknown, WhyContradiction
-	case r.Outcome == Success:
-		return s.succeeded(r.Proves), ""
-	case r.Outcome == Unknown:
-		return ResultUnknown, WhyUnknownReceipt
-	case a.openBefore(t):
-		return ResultUnknown, WhyEarlierAttempt
-	case r.Conflict && t.Number == 1:
-		return Conflict, ""
+	case a.State.In(Executing, Accepted, ResultUnknown):
+		return s.succeeded(p), ""
 	}
-	return Failed, ""
-}
-
-// lateReceipt settles an unknown outcome as far as the receipt does.
-func (s Snapshot) lateReceipt(t Attempt, r Receipt) State {
-	switch {
-	case r.Outcome == Success:
-		return s.succeeded(r.Proves)
-	case r.Outcome == Failure && !s.Action.openBesides(t) && s.fenced():
-		return Failed
-	}
-	return ResultUnknown
+	return ResultUnknown, WhyContradiction
 }
 
 // succeeded is the state that a proof leads to.
 func (s Snapshot) succeeded(p Proof) State {
-	if s.Action.Proven.Stronger(p) == ProvesCompleted && !s.Action.Terms.Verify {
+	if p == ProvesCompleted && !s.Action.Terms.Verify {
 		return Applied
 	}
 	return Accepted
 }
 
-func (s Snapshot) fenced() bool {
-	at, ok := s.Action.FencedAt()
-	return ok && !s.Now.Before(at)
+// afterFailure is the state that a definite failure of one attempt leads to,
+// and why a case opens. It says nothing of the other attempts: while one of
+// them may have worked, nothing is settled.
+func (s Snapshot) afterFailure(t Attempt, r Receipt) (State, string) {
+	a := s.Action
+	last := a.failedBesides(t)
+	switch {
+	case t.Outcome == Failure: // weighed before
+	case a.State == Executing:
+		return s.refused(t, r, last)
+	case !a.State.In(Accepted, Applied, ResultUnknown), a.State == ResultUnknown && !a.settles():
+	case a.State == ResultUnknown && a.Proven == ProvesNothing:
+		if last {
+			return Failed, ""
+		}
+	case t.Outcome != Success && !last:
+	case last && a.State != Applied && a.awaitsCompletion() && a.Proven != ProvesCompleted && r.Code != NotSent:
+		return Failed, "" // accepted, and refused later
+	default:
+		return ResultUnknown, WhyContradiction
+	}
+	return a.State, ""
 }
+
+// refused is the state that a failure leads to while a claim is live.
+func (s Snapshot) refused(t Attempt, r Receipt, last bool) (State, string) {
+	switch {
+	case last && r.Conflict && t.Number == 1:
+		return Conflict, ""
+	case last:
+		return Failed, ""
+	case t.ClaimID == s.Action.Claim.ID:
+		return ResultUnknown, WhyEarlierAttempt
+	}
+	return Executing, "" // of an earlier claim: the live one goes on
+}
+
+// settles reports whether evidence alone may settle the open case. What
+// contradicts itself, or was done in part, is left to people.
+func (a Action) settles() bool { return a.Case.Kind == CaseUnknown && a.verdict() != Partly }
 
 func (a Action) attempt(id string) (Attempt, bool) {
 	for _, t := range a.Attempts {
@@ -132,126 +147,12 @@ func (a Action) attempt(id string) (Attempt, bool) {
 	return Attempt{}, false
 }
 
-// openBefore reports whether an attempt before t lacks a definite outcome.
-func (a Action) openBefore(t Attempt) bool {
+// failedBesides reports whether every attempt but t has definitely failed.
+func (a Action) failedBesides(t Attempt) bool {
 	for _, u := range a.Attempts {
-		if u.Number < t.Number && !u.Definite() {
-			return true
+		if u.ID != t.ID && u.Outcome != Failure {
+			return false
 		}
 	}
-	return false
-}
-
-func (a Action) openBesides(t Attempt) bool {
-	for _, u := range a.Attempts {
-		if u.ID != t.ID && !u.Definite() {
-			return true
-		}
-	}
-	return false
-}
-
-func (c AddObservation) op() string { return "observe:" + c.Observation.ID }
-
-func (c AddObservation) again(_ Snapshot, left Event) error {
-	var d observed
-	var b observationBody
-	if err := unmarshalBoth(left, &d, &b); err != nil {
-		return err
-	}
-	return reused(d.Observation.Tool == c.Observation.Tool && d.Observation.ObservedAt.Equal(c.Observation.ObservedAt) &&
-		bytes.Equal(b.Snapshot, c.Observation.Snapshot) && b.Error == c.Observation.Error)
-}
-
-func (c AddObservation) decide(s Snapshot) (Transition, error) {
-	a := s.Action
-	if a.State == Draft {
-		return Transition{}, s.need("observed", Proposed)
-	}
-	d := observed{Observation: c.Observation}
-	d.Observation.Revision = a.Revision
-	if a.State == Proposed && !d.Observation.Failed && c.Observation.Tool == a.Terms.Before {
-		d.Needs = s.needsAfter(c.Needs)
-	}
-	to, why := s.afterObservation(c.Observation)
-	if why != "" {
-		d.Case = s.newCase(c.CaseID, CaseUnknown, why)
-	}
-	t, err := s.step(c.op(), c.By, KindObservation, to, d, observationBody{Snapshot: c.Observation.Snapshot, Error: c.Observation.Error})
-	if to == ResultUnknown && a.State != ResultUnknown {
-		t.Hold = HoldCase
-	}
-	return t, err
-}
-
-// needsAfter is what a reading makes of the needs: once somebody has decided,
-// or when nobody would have to, it does not lower them.
-func (s Snapshot) needsAfter(needs []Need) []Need {
-	for _, d := range s.Action.Decisions {
-		if d.Revision == s.Action.Revision {
-			return nil
-		}
-	}
-	if !needsPeople(needs) {
-		return nil
-	}
-	return needs
-}
-
-// afterObservation is the state that a reading leads to, and why a case opens.
-func (s Snapshot) afterObservation(o Observation) (State, string) {
-	a := s.Action
-	switch a.State {
-	case Confirmed:
-		if a.moved(o) {
-			return Conflict, ""
-		}
-	case Executing, Accepted:
-		if len(a.Attempts) == 0 && a.moved(o) {
-			return Conflict, ""
-		}
-		if len(a.Attempts) == 0 && o.Holds == HoldsFalse { // a precondition
-			return Failed, ""
-		}
-		if len(a.Attempts) > 0 && a.Terms.Verify {
-			return s.verified(o)
-		}
-	}
-	return a.State, ""
-}
-
-// moved reports whether a reading shows another version than was approved.
-func (a Action) moved(o Observation) bool {
-	return !o.Failed && o.Version != "" && a.ObjectVersion != nil && o.Version != *a.ObjectVersion
-}
-
-// verified judges a read-back of the post-conditions (seed row D3): a failed
-// query says nothing, a mismatch counts once the window for it is over.
-func (s Snapshot) verified(o Observation) (State, string) {
-	a := s.Action
-	switch {
-	case o.Holds == HoldsTrue && a.Proven == ProvesCompleted:
-		return Applied, ""
-	case o.Holds == HoldsFalse && a.State == Accepted && s.verifyOver():
-		return ResultUnknown, WhyMismatch
-	}
-	return a.State, ""
-}
-
-func (s Snapshot) verifyOver() bool {
-	a := s.Action
-	var since time.Time
-	for _, r := range a.Receipts {
-		if r.Outcome == Success {
-			since = r.At
-			break
-		}
-	}
-	mismatches := 1
-	for _, o := range a.Observations {
-		if o.Holds == HoldsFalse && o.At.After(since) {
-			mismatches++
-		}
-	}
-	return mismatches >= a.Terms.VerifyTries || !s.Now.Before(since.Add(a.Terms.VerifyWindow))
+	return true
 }

@@ -1,8 +1,6 @@
 package action
 
-import (
-	"time"
-)
+import "strconv"
 
 func (c TakeClaim) op() string { return "claim:" + c.ClaimID }
 
@@ -29,7 +27,7 @@ func (c TakeClaim) decide(s Snapshot) (Transition, error) {
 	}
 	claim := Claim{ID: c.ClaimID, Client: c.By.ID, ClientName: c.By.Name, TakenAt: s.Now, LeaseUntil: s.Now.Add(a.Terms.Lease)}
 	t, err := s.step(c.op(), c.By, KindClaimed, Executing, claimed{claim}, nil)
-	t.Before, t.Hold = a.Confirmation.ExpiresAt, HoldRun
+	t.Hold = HoldRun
 	return t, err
 }
 
@@ -85,8 +83,9 @@ func (s Snapshot) live(client, claimID string) error {
 	return nil
 }
 
-func (c Renew) op() string                  { return c.Op }
-func (c Renew) again(Snapshot, Event) error { return nil }
+func (c Renew) op() string { return c.Op }
+
+func (c Renew) again(s Snapshot, _ Event) error { return s.live(c.By.ID, c.ClaimID) }
 
 func (c Renew) decide(s Snapshot) (Transition, error) {
 	if err := s.live(c.By.ID, c.ClaimID); err != nil {
@@ -141,14 +140,13 @@ func (c StartAttempt) decide(s Snapshot) (Transition, error) {
 	if err := s.sound(); err != nil {
 		return Transition{}, err
 	}
-	if t, open := a.OpenAttempt(); open && !a.Retried {
-		return Transition{}, Refuse(AttemptOpen, "Attempt "+t.ID+" has no outcome yet. Report its receipt first.")
-	}
-	for _, t := range a.Attempts {
-		if t.Step == c.Step && t.Fingerprint != c.Fingerprint {
+	for _, t := range a.Attempts { // those of an earlier claim may be open: this is the retry
+		switch {
+		case t.Step == c.Step && t.Fingerprint != c.Fingerprint:
 			return Transition{}, Refuse(StaleRevision, "The bytes differ from those of the first attempt. Send exactly the same again or not at all.")
-		}
-		if t.ClaimID == c.ClaimID && t.Step == c.Step {
+		case t.ClaimID == c.ClaimID && !t.Definite():
+			return Transition{}, Refuse(AttemptOpen, "Attempt "+t.ID+" has no outcome yet. Report its receipt first.")
+		case t.ClaimID == c.ClaimID && t.Step == c.Step:
 			return Transition{}, Refuse(AttemptOpen, "This claim has sent its one attempt already.")
 		}
 	}
@@ -172,7 +170,7 @@ func (c Tick) decide(s Snapshot) (Transition, error) {
 	if !ok || s.Now.Before(due) {
 		return Transition{Next: a}, nil
 	}
-	op := "tick:" + due.UTC().Format(time.RFC3339Nano)
+	op := "tick:" + strconv.FormatInt(a.Version, 10)
 	by := By{Kind: BySystem}
 	switch a.State {
 	case Proposed, Confirmed:
@@ -181,9 +179,13 @@ func (c Tick) decide(s Snapshot) (Transition, error) {
 		if len(a.Attempts) == 0 {
 			return s.step(op, by, KindLapsed, s.unclaimed(), ended{}, nil)
 		}
-		return s.unknown(op, by, KindOverdue, opened{Case: s.newCase(c.CaseID, CaseUnknown, WhyLeaseLapsed)})
+		why := WhyDeadline
+		if due.Equal(a.Claim.LeaseUntil) {
+			why = WhyLeaseLapsed
+		}
+		return s.unknown(op, by, KindOverdue, opened{Case: s.newCase(c.CaseID, why)})
 	case Accepted:
-		return s.unknown(op, by, KindOverdue, opened{Case: s.newCase(c.CaseID, CaseUnknown, WhyDeadline)})
+		return s.unknown(op, by, KindOverdue, opened{Case: s.newCase(c.CaseID, WhyDeadline)})
 	}
 	return s.step(op, by, KindClosed, Failed, ended{}, nil)
 }
@@ -195,10 +197,16 @@ func (s Snapshot) unknown(op string, by By, kind Kind, data any) (Transition, er
 	return t, err
 }
 
-func (s Snapshot) newCase(id, kind, why string) *Case {
-	if c := s.Action.Case; c != nil && c.Open {
-		kept := *c
-		return &kept
+// newCase is the case for an outcome that is not known. An open one is kept,
+// and becomes a contradiction when that is what it turns out to be.
+func (s Snapshot) newCase(id, why string) *Case {
+	c := Case{ID: id, Kind: CaseUnknown, Why: why, OpenedAt: s.Now, Open: true}
+	if s.Action.CaseID() != "" {
+		c = *s.Action.Case
+		c.Verdict = nil // it is in its own event
 	}
-	return &Case{ID: id, Kind: kind, Why: why, OpenedAt: s.Now, Open: true}
+	if why == WhyContradiction {
+		c.Kind, c.Why = CaseContradiction, why
+	}
+	return &c
 }

@@ -1,9 +1,21 @@
 package action
 
+import "time"
+
 func (c AddEvidence) op() string { return "evidence:" + c.Found.ID }
 
-func (c AddEvidence) again(_ Snapshot, left Event) error {
-	return reused(readData[evidenced](left).Found == c.Found)
+func (c AddEvidence) again(s Snapshot, left Event) error {
+	return reused(readData[evidenced](left).Found == c.found(s.Action))
+}
+
+// found is the answer for what it is worth.
+func (c AddEvidence) found(a Action) Found {
+	f := c.Found
+	f.Proves = ProvesNothing
+	if f.Outcome == FoundSucceeded {
+		f.Proves = a.worth(c.Found.Proves)
+	}
+	return f
 }
 
 func (c AddEvidence) decide(s Snapshot) (Transition, error) {
@@ -11,41 +23,47 @@ func (c AddEvidence) decide(s Snapshot) (Transition, error) {
 	if a.State.In(Draft, Proposed) {
 		return Transition{}, s.need("answered for", Executing)
 	}
-	to, d := a.State, evidenced{Found: c.Found}
-	switch {
-	case c.Found.Outcome == FoundUnknown:
-	case a.State.In(ResultUnknown):
-		to = s.found(c.Found)
-	case a.State.In(Executing, Accepted):
-		if c.Found.Outcome == FoundSucceeded {
-			to = s.succeeded(c.Found.Proves)
-		}
-	case c.Found.Outcome == FoundSucceeded && contradicts(a.State, Success),
-		c.Found.Outcome == FoundNotExecuted && contradicts(a.State, Failure):
-		to = ResultUnknown
-		d.Case = s.newCase(c.CaseID, CaseContradiction, WhyContradiction)
+	d := evidenced{Found: c.found(a)}
+	to, why := s.afterEvidence(d.Found)
+	if why != "" {
+		d.Case = s.newCase(c.CaseID, why)
 	}
 	t, err := s.step(c.op(), c.By, KindEvidence, to, d, nil)
-	if d.Case != nil {
+	if why != "" {
 		t.Hold = HoldCase
 	}
 	return t, err
 }
 
-// found is what authoritative evidence makes of an unknown outcome. What
-// contradicts an earlier truth is left to people.
-func (s Snapshot) found(f Found) State {
-	if s.Action.Case.Kind == CaseContradiction {
-		return ResultUnknown
+// afterEvidence is the state that an answer about the operation, by its key,
+// leads to, and why a case opens.
+func (s Snapshot) afterEvidence(f Found) (State, string) {
+	a := s.Action
+	switch f.Outcome {
+	case FoundSucceeded:
+		return s.afterSuccess(f.Proves, a.failedBesides(Attempt{}))
+	case FoundNotExecuted:
+		return s.afterMiss()
 	}
-	if f.Outcome == FoundSucceeded {
-		return s.succeeded(f.Proves)
-	}
-	if s.fenced() && (!s.Action.Terms.RetrySameKey || s.Action.Retried) {
-		return Failed
-	}
-	return ResultUnknown
+	return a.State, ""
 }
+
+// afterMiss is the state that "it was not executed" leads to. What is on its
+// way while the action is executing may not have arrived.
+func (s Snapshot) afterMiss() (State, string) {
+	a := s.Action
+	open := a.State == ResultUnknown && a.settles()
+	switch {
+	case !a.NotExecuted && (a.State.In(Accepted, Applied) || open && a.Proven != ProvesNothing):
+		return ResultUnknown, WhyContradiction
+	case open && a.Proven == ProvesNothing && s.fenced() && s.mayRetry() != nil:
+		return Failed, ""
+	}
+	return a.State, ""
+}
+
+// fenced reports whether nothing that was sent can take effect any more.
+func (s Snapshot) fenced() bool { return !s.Now.Before(s.Action.FencedAt()) }
 
 func (c StartRetry) op() string { return "retry:" + c.ClaimID }
 
@@ -61,16 +79,46 @@ func (c StartRetry) decide(s Snapshot) (Transition, error) {
 	if err := s.need("sent again", ResultUnknown); err != nil {
 		return Transition{}, err
 	}
-	if !a.Terms.RetrySameKey || a.Retried || !a.NotExecuted || a.Case.Kind != CaseUnknown {
-		return Transition{}, Refuse(WrongState, "A retry is not safe here: the contract must allow it, the business system must have said that nothing was executed, and only one is made.").Because("retry")
+	if !a.NotExecuted {
+		return Transition{}, unsafe("the business system has not said, by key, that nothing was executed")
 	}
-	if a.Terms.KeyLifetime > 0 && !s.Now.Before(a.Attempts[0].At.Add(a.Terms.KeyLifetime*9/10)) {
-		return Transition{}, Refuse(ExpiredCode, "The business system may have forgotten the key. Sending again could run it twice.").Because("key")
+	if err := s.mayRetry(); err != nil {
+		return Transition{}, err
 	}
 	claim := Claim{ID: c.ClaimID, Client: c.By.ID, ClientName: c.By.Name, TakenAt: s.Now, LeaseUntil: s.Now.Add(a.Terms.Lease)}
 	t, err := s.step(c.op(), c.By, KindRetried, Executing, claimed{claim}, nil)
-	t.Hold = HoldRun
+	t.Before, t.Hold = a.keyUntil(), HoldRun
 	return t, err
+}
+
+// mayRetry says why the one retry may not be made, if nothing was executed.
+func (s Snapshot) mayRetry() error {
+	a := s.Action
+	switch {
+	case !a.Terms.RetrySameKey:
+		return unsafe("the contract does not allow it")
+	case a.Retried:
+		return unsafe("only one is made")
+	case !a.settles() || a.verdict() != "" || a.Proven != ProvesNothing || len(a.Attempts) == 0:
+		return unsafe("something is known of the outcome, or people are settling it")
+	case a.Terms.KeyLifetime > 0 && !s.Now.Before(a.keyUntil()):
+		return Refuse(ExpiredCode, "The business system may have forgotten the key. Sending again could run it twice.").Because("key")
+	}
+	return nil
+}
+
+func unsafe(why string) error {
+	return Refuse(WrongState, "A retry is not safe here: "+why+".").Because("retry")
+}
+
+// keyUntil is how long the business system surely knows the execution key,
+// counted from the first attempt, with a margin. It is zero where the contract
+// does not say.
+func (a Action) keyUntil() time.Time {
+	if a.Terms.KeyLifetime <= 0 {
+		return time.Time{}
+	}
+	return a.Attempts[0].At.Add(a.Terms.KeyLifetime * 9 / 10)
 }
 
 func (c Settle) op() string { return c.Op }
@@ -90,6 +138,7 @@ func (c Settle) decide(s Snapshot) (Transition, error) {
 	}
 	to := ResultUnknown
 	switch c.Verdict.Verdict {
+	case Partly:
 	case Happened:
 		to = Applied
 		if a.Terms.Proves != ProvesCompleted {
@@ -99,6 +148,8 @@ func (c Settle) decide(s Snapshot) (Transition, error) {
 		if s.fenced() {
 			to = Failed
 		}
+	default:
+		return Transition{}, Refuse(InvalidArgument, "Say what became of it.").At("/verdict", "must be happened, did_not_happen or partly")
 	}
 	return s.step(c.Op, c.By, KindVerdict, to, judged{Verdict: c.Verdict}, textBody{Note: c.Verdict.Note})
 }

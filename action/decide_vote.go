@@ -15,6 +15,10 @@ func (c Vote) again(_ Snapshot, left Event) error {
 	if d := readData[decided](left); d.Approve == c.Approve && d.ProposalHash == c.ProposalHash {
 		return nil
 	}
+	return c.twice()
+}
+
+func (c Vote) twice() error {
 	return Refuse(AlreadyDecided, "You have decided on this revision already.").Because("by-you").With("by", c.By.Name)
 }
 
@@ -26,6 +30,9 @@ func (c Vote) decide(s Snapshot) (Transition, error) {
 		}
 	} else if err := s.tooLate(c); err != nil {
 		return Transition{}, err
+	}
+	if a.decidedBy(c.By.ID) {
+		return Transition{}, c.twice()
 	}
 	roles := s.Authority[c.By.ID]
 	if len(roles) == 0 {
@@ -44,9 +51,11 @@ func (c Vote) decide(s Snapshot) (Transition, error) {
 			d.Confirmation = confirm(s, c.Ref, a.Revision, a.Terms, *a.ExpiresAt)
 		}
 	}
-	t, err := s.step(c.Op, c.By, KindDecided, to, d, textBody{Note: c.Note})
-	t.Before = *a.ExpiresAt
-	return t, err
+	return s.step(c.Op, c.By, KindDecided, to, d, textBody{Note: c.Note})
+}
+
+func (a Action) decidedBy(person string) bool {
+	return slices.ContainsFunc(a.Decisions, func(d Decision) bool { return d.Revision == a.Revision && d.By.ID == person })
 }
 
 // tooLate says why a decision is no longer wanted, and who decided.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 )
 
 // Fold computes an action from all its events, in order of version. The row
@@ -32,6 +33,9 @@ func (a Action) with(e Event) (Action, error) {
 	}
 	n := a
 	n.ID, n.Version, n.State, n.UpdatedAt = e.Subject, e.Version, e.To, e.At
+	if e.To != e.From {
+		n.Since = e.At
+	}
 	n.ops = maps.Clone(a.ops)
 	if n.ops == nil {
 		n.ops = map[string]Event{}
@@ -43,8 +47,11 @@ func (a Action) with(e Event) (Action, error) {
 	if n.Claim != nil && !n.Claim.Over && n.State != Executing {
 		n.endClaim()
 	}
-	if n.Case != nil && n.Case.Open && n.State.In(Applied, Failed, Accepted) {
+	if n.CaseID() != "" && !n.State.In(ResultUnknown, Executing) {
 		n.setCase(func(c *Case) { c.Open = false })
+	}
+	if n.State != Failed {
+		n.FailureCode = ""
 	}
 	return n, nil
 }
@@ -69,6 +76,7 @@ func (a *Action) absorb(e Event) error {
 			return err
 		}
 		a.Attempts = append(slices.Clone(a.Attempts), d.Attempt)
+		a.NotExecuted = false // said of what was sent before
 		return nil
 	case KindReceipt:
 		return a.absorbReceipt(e)
@@ -106,9 +114,7 @@ func (a *Action) absorbContent(e Event) error {
 	if err := unmarshalBoth(e, &d, &b); err != nil {
 		return err
 	}
-	if e.Kind != KindRevised {
-		a.Entry, a.Scope, a.Terms = d.Entry, d.Scope, d.Terms
-	}
+	a.Entry, a.Scope, a.Terms = d.Entry, d.Scope, d.Terms
 	if a.Version == 1 {
 		a.Client, a.TaskID, a.RequestID, a.Digest, a.Links, a.CreatedAt = d.Client, d.TaskID, d.RequestID, d.Digest, d.Links, e.At
 		a.Actor = Actor{ID: d.ActorID, Name: b.ActorName}
@@ -146,19 +152,32 @@ func (a *Action) absorbReceipt(e Event) error {
 	r.Body, r.By, r.At = b.Body, e.By, e.At
 	a.Receipts = append(slices.Clone(a.Receipts), r)
 	a.Attempts = slices.Clone(a.Attempts)
+	closes := a.State == Failed && e.From != Failed
 	for i := range a.Attempts {
-		if t := &a.Attempts[i]; t.ID == r.AttemptID && !t.Definite() {
+		if t := &a.Attempts[i]; t.ID == r.AttemptID && (!t.Definite() || closes) {
 			t.Outcome, t.NotSent = r.Outcome, r.Outcome == Failure && r.Code == NotSent
 		}
 	}
 	if r.Outcome == Success {
-		a.Proven = a.Proven.Stronger(r.Proves)
+		a.prove(r.Proves, e.At)
 	}
-	if a.State == Failed {
+	if closes {
 		a.FailureCode = r.Code
 	}
 	a.openCase(d.Case)
 	return nil
+}
+
+// prove notes what evidence shows. When it is more than people knew, their
+// finding that nothing happened does not stand.
+func (a *Action) prove(p Proof, at time.Time) {
+	if !a.proves(p) {
+		return
+	}
+	a.Proven, a.ProvenAt, a.NotExecuted = p, at, false
+	if a.verdict() == DidNotHappen {
+		a.setCase(func(c *Case) { c.Verdict = nil })
+	}
 }
 
 func (a *Action) absorbObservation(e Event) error {
@@ -187,9 +206,9 @@ func (a *Action) absorbEvidence(e Event) error {
 	}
 	switch d.Found.Outcome {
 	case FoundSucceeded:
-		a.Proven = a.Proven.Stronger(d.Found.Proves)
+		a.prove(d.Found.Proves, e.At)
 	case FoundNotExecuted:
-		a.NotExecuted = true
+		a.NotExecuted = a.NotExecuted || e.From != Executing // what is on its way may not have arrived
 	}
 	a.openCase(d.Case)
 	return nil
@@ -207,10 +226,15 @@ func (a *Action) absorbVerdict(e Event) error {
 	return nil
 }
 
+// openCase opens a case, or says anew what an open one is about.
 func (a *Action) openCase(c *Case) {
-	if c != nil {
-		a.Case = c
+	if c == nil {
+		return
 	}
+	if a.Case != nil && a.Case.ID == c.ID {
+		c.Verdict = a.Case.Verdict
+	}
+	a.Case = c
 }
 
 func (a *Action) setCase(change func(*Case)) {

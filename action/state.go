@@ -63,6 +63,14 @@ func (p Proof) Stronger(q Proof) Proof {
 	return p
 }
 
+// weaker returns the weaker of two proofs.
+func (p Proof) weaker(q Proof) Proof {
+	if p.Stronger(q) == p {
+		return q
+	}
+	return p
+}
+
 // Outcome is what is known of one attempt.
 type Outcome string
 

@@ -1,0 +1,97 @@
+package action
+
+func (c AddObservation) op() string { return "observe:" + c.Observation.ID }
+
+func (c AddObservation) again(_ Snapshot, left Event) error {
+	var d observed
+	var b observationBody
+	if err := unmarshalBoth(left, &d, &b); err != nil {
+		return err
+	}
+	return reused(d.Observation.Tool == c.Observation.Tool && d.Observation.ObservedAt.Equal(c.Observation.ObservedAt) &&
+		equalJSON(b.Snapshot, c.Observation.Snapshot) && b.Error == c.Observation.Error)
+}
+
+func (c AddObservation) decide(s Snapshot) (Transition, error) {
+	a := s.Action
+	if a.State == Draft {
+		return Transition{}, s.need("observed", Proposed)
+	}
+	d := observed{Observation: c.Observation}
+	d.Observation.Revision = a.Revision
+	if a.State == Proposed && !d.Observation.Failed && a.Terms.Before != "" && c.Observation.Tool == a.Terms.Before {
+		d.Needs = s.needsAfter(c.Needs)
+	}
+	to, why := s.afterObservation(c.Observation)
+	if why != "" {
+		d.Case = s.newCase(c.CaseID, why)
+	}
+	t, err := s.step(c.op(), c.By, KindObservation, to, d, observationBody{Snapshot: c.Observation.Snapshot, Error: c.Observation.Error})
+	if why != "" {
+		t.Hold = HoldCase
+	}
+	return t, err
+}
+
+// needsAfter is what a reading makes of the needs: once somebody has decided,
+// or when nobody would have to, it changes nothing.
+func (s Snapshot) needsAfter(needs []Need) []Need {
+	for _, d := range s.Action.Decisions {
+		if d.Revision == s.Action.Revision {
+			return nil
+		}
+	}
+	if !needsPeople(needs) {
+		return nil
+	}
+	return needs
+}
+
+// afterObservation is the state that a reading leads to, and why a case opens.
+func (s Snapshot) afterObservation(o Observation) (State, string) {
+	a := s.Action
+	switch {
+	case a.State == Confirmed, a.State == Executing && len(a.Attempts) == 0:
+		if a.moved(o) {
+			return Conflict, ""
+		}
+		if a.State == Executing && o.Holds == HoldsFalse { // a precondition
+			return Failed, ""
+		}
+	case a.State.In(Accepted, ResultUnknown) && a.Terms.Verify && a.Proven == ProvesCompleted:
+		return s.verified(o)
+	}
+	return a.State, ""
+}
+
+// moved reports whether a reading shows another version than was approved.
+func (a Action) moved(o Observation) bool {
+	return !o.Failed && o.Version != "" && a.ObjectVersion != nil && o.Version != *a.ObjectVersion
+}
+
+// verified judges a read-back of the post-conditions (seed row D3): a failed
+// query says nothing, a mismatch counts once the window for it is over.
+func (s Snapshot) verified(o Observation) (State, string) {
+	a := s.Action
+	switch {
+	case o.Failed:
+	case o.Holds == HoldsTrue && (a.State == Accepted || a.settles()):
+		return Applied, ""
+	case o.Holds == HoldsFalse && a.State == Accepted && s.verifyOver():
+		return ResultUnknown, WhyMismatch
+	}
+	return a.State, ""
+}
+
+// verifyOver reports whether one more mismatch is the last that is waited for.
+func (s Snapshot) verifyOver() bool {
+	a := s.Action
+	since := later(a.Since, a.ProvenAt)
+	mismatches := 1
+	for _, o := range a.Observations {
+		if o.Holds == HoldsFalse && o.At.After(since) {
+			mismatches++
+		}
+	}
+	return mismatches >= a.Terms.VerifyTries || !s.Now.Before(since.Add(a.Terms.VerifyWindow))
+}

@@ -1,0 +1,343 @@
+package action
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+)
+
+// life drives one action through Decide and keeps its events, the way a
+// console does: each event folds into what the next command is decided on.
+type life struct {
+	t         testing.TB
+	now       time.Time
+	a         Action
+	events    []Event
+	authority map[string][]string
+	terms     Terms
+	needs     []Need
+	ops       int
+}
+
+var (
+	noon     = time.Date(2026, 3, 1, 12, 0, 0, 250_000_000, time.UTC)
+	proposer = By{Kind: ByClient, ID: "cli_agent", Name: "agent"}
+	executor = By{Kind: ByClient, ID: "cli_exec", Name: "executor"}
+	rival    = By{Kind: ByClient, ID: "cli_rival", Name: "rival"}
+	mia      = By{Kind: ByPerson, ID: "per_mia", Name: "Mia", Role: "support"}
+	ben      = By{Kind: ByPerson, ID: "per_ben", Name: "Ben", Role: "support"}
+	ops      = By{Kind: ByPerson, ID: "per_ops", Name: "Olga", Role: "ops"}
+)
+
+const (
+	payload5 = `{"new_price":105,"product_id":"p-1"}`
+	payload6 = `{"new_price":106,"product_id":"p-1"}`
+)
+
+// newLife has a contract that allows everything once: a retry, completion, no
+// reading back; one support approval; half an hour to decide.
+func newLife(t testing.TB) *life {
+	return &life{t: t, now: noon,
+		authority: map[string][]string{mia.ID: {"support"}, ben.ID: {"support"}},
+		needs:     []Need{{Role: "support", Approvals: 1}},
+		terms: Terms{Write: true, ConfirmationTTL: 5 * time.Minute, Lease: time.Minute, SendWithin: 5 * time.Second,
+			Proves: ProvesCompleted, RetrySameKey: true, KeyLifetime: 24 * time.Hour, FenceAfter: 2 * time.Minute,
+			Deadline: 3 * time.Minute, VerifyTries: 3, VerifyWindow: 20 * time.Second, Block: BlockTarget}}
+}
+
+func (l *life) snap() Snapshot {
+	return Snapshot{Action: l.a, Now: l.now, Authority: l.authority}
+}
+
+// op returns a new name for a command.
+func (l *life) op() string {
+	l.ops++
+	return fmt.Sprintf("op:%d", l.ops)
+}
+
+// try decides a command and, when there is something to write, writes it.
+func (l *life) try(c Command) (Transition, error) {
+	t, err := Decide(l.snap(), c)
+	if err != nil || t.Event.Kind == "" {
+		return t, err
+	}
+	l.events = append(l.events, t.Event)
+	l.a = t.Next
+	return t, nil
+}
+
+// do writes a command that must be allowed and leads to a state.
+func (l *life) do(c Command, want State) Transition {
+	l.t.Helper()
+	t, err := l.try(c)
+	if err != nil {
+		l.t.Fatalf("%T: %v", c, err)
+	}
+	if t.Event.Kind == "" {
+		l.t.Fatalf("%T wrote nothing", c)
+	}
+	if l.a.State != want {
+		l.t.Fatalf("%T led to %s, want %s", c, l.a.State, want)
+	}
+	return t
+}
+
+// refuse wants a command to be refused.
+func (l *life) refuse(c Command, code Code) *Refusal {
+	l.t.Helper()
+	version := l.a.Version
+	t, err := l.try(c)
+	var r *Refusal
+	if !errors.As(err, &r) {
+		l.t.Fatalf("%T was not refused: %v, wrote %q", c, err, t.Event.Kind)
+	}
+	if r.Code != code {
+		l.t.Fatalf("%T refused with %q (%s), want %q", c, r.Code, r.Detail, code)
+	}
+	if l.a.Version != version || t.Event.Kind != "" {
+		l.t.Fatalf("%T was refused and wrote something", c)
+	}
+	return r
+}
+
+func (l *life) wait(d time.Duration) *life { l.now = l.now.Add(d); return l }
+
+func (l *life) content() Content {
+	return Content{ToolVersion: 3, Scope: "shop", Target: &Target{"product", "p-1"}, ObjectVersion: ptr("7"),
+		Payload: []byte(payload5), Reason: "list price", ExpiresIn: 30 * time.Minute, Terms: l.terms, Needs: l.needs}
+}
+
+func (l *life) propose() Propose {
+	return Propose{Op: "propose:1", By: proposer, ID: "act_1", Tool: "catalog.set_price", Actor: Actor{"u-1", "Uma"}, Entry: "chat",
+		RequestID: "req_1", Key: "exk_1", Ref: "cnf_1", Digest: "d", Content: l.content()}
+}
+
+func (l *life) draft() Propose {
+	c := l.propose()
+	c.Draft = true
+	return c
+}
+
+func (l *life) submit() Submit {
+	return Submit{Op: l.op(), By: proposer, ToolVersion: 4, Scope: "shop", Target: &Target{"product", "p-1"},
+		Terms: l.terms, Needs: l.needs, Ref: "cnf_s"}
+}
+
+func (l *life) revise() Revise {
+	return Revise{Op: l.op(), By: proposer, Scope: "shop-2", ObjectVersion: ptr("8"), Payload: []byte(payload6),
+		Reason: "typo", ExpiresIn: 10 * time.Minute, Needs: l.needs, Ref: "cnf_r"}
+}
+
+func (l *life) vote(by By, approve bool) Vote {
+	return Vote{Op: fmt.Sprintf("decide:%d:%s", l.a.Revision, by.ID), By: by, Approve: approve, Revision: l.a.Revision,
+		ProposalHash: l.a.ProposalHash, Ref: "cnf_" + by.ID}
+}
+
+func (l *life) claim(by By, id string) TakeClaim {
+	return TakeClaim{By: by, ClaimID: id, ProposalHash: l.a.ProposalHash, ObjectVersion: l.a.ObjectVersion}
+}
+
+func (l *life) attempt(claim, id string) StartAttempt {
+	return StartAttempt{By: executor, AttemptID: id, ClaimID: claim, Fingerprint: "fp"}
+}
+
+func (l *life) receipt(attempt string, o Outcome, p Proof) AddReceipt {
+	return AddReceipt{By: executor, CaseID: "cas_" + l.op(), Receipt: Receipt{ID: l.op(), AttemptID: attempt, Claimed: o, Outcome: o, Proves: p}}
+}
+
+func (l *life) failure(attempt, code string, conflict bool) AddReceipt {
+	c := l.receipt(attempt, Failure, ProvesNothing)
+	c.Receipt.Code, c.Receipt.Conflict = code, conflict
+	return c
+}
+
+func (l *life) reading(version string, h Holds) AddObservation {
+	return AddObservation{By: executor, CaseID: "cas_" + l.op(), Needs: l.needs, Observation: Observation{ID: l.op(), Tool: "catalog.get_product",
+		Version: version, Holds: h, ObservedAt: l.now, Snapshot: []byte(`{"price":100}`)}}
+}
+
+func (l *life) evidence(outcome string, p Proof) AddEvidence {
+	return AddEvidence{By: executor, CaseID: "cas_" + l.op(), Found: Found{ID: l.op(), Source: "catalog.get_operation", Outcome: outcome, Proves: p}}
+}
+
+func (l *life) retry(claim string) StartRetry { return StartRetry{By: executor, ClaimID: claim} }
+
+func (l *life) settle(verdict string) Settle {
+	return Settle{Op: l.op(), By: ops, CaseID: l.a.CaseID(), Version: l.a.Version,
+		Verdict: Verdict{Verdict: verdict, EvidenceKind: "record", EvidenceRef: "r-9", Note: "looked <&>"}}
+}
+
+// The stations of a life, each reached from the one before.
+
+func (l *life) proposed() *life { l.t.Helper(); l.do(l.propose(), Proposed); return l }
+
+func (l *life) confirmed() *life { l.t.Helper(); l.proposed().do(l.vote(mia, true), Confirmed); return l }
+
+func (l *life) claimed() *life {
+	l.t.Helper()
+	l.confirmed().do(l.claim(executor, "c1"), Executing)
+	return l
+}
+
+func (l *life) sent() *life { l.t.Helper(); l.claimed().do(l.attempt("c1", "t1"), Executing); return l }
+
+func (l *life) unknown() *life {
+	l.t.Helper()
+	l.sent().do(l.receipt("t1", Unknown, ProvesNothing), ResultUnknown)
+	return l
+}
+
+// retried has an unknown first attempt and a second one on its way.
+func (l *life) retried() *life {
+	l.t.Helper()
+	l.unknown().do(l.evidence(FoundNotExecuted, ProvesNothing), ResultUnknown)
+	l.do(l.retry("c2"), Executing)
+	l.do(l.attempt("c2", "t2"), Executing)
+	return l
+}
+
+// check holds what is true of every action at any time.
+func (l *life) check() {
+	l.t.Helper()
+	folded, err := Fold(l.events)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	if !reflect.DeepEqual(folded, l.a) {
+		l.t.Fatalf("folding all events makes another action:\n%+v\n%+v", folded, l.a)
+	}
+}
+
+func TestTheUsualLife(t *testing.T) {
+	l := newLife(t)
+	l.do(l.draft(), Draft)
+	if l.a.ExpiresAt != nil || l.a.Revision != 1 {
+		t.Errorf("a draft expires %v in revision %d", l.a.ExpiresAt, l.a.Revision)
+	}
+	l.wait(time.Hour).do(l.submit(), Proposed)
+	if got, want := *l.a.ExpiresAt, l.now.Add(30*time.Minute).Truncate(time.Second); !got.Equal(want) {
+		t.Errorf("expires %v, want %v", got, want)
+	}
+	if l.a.ToolVersion != 4 || string(l.a.Payload) != payload5 || l.a.Actor.Name != "Uma" {
+		t.Errorf("after submit: version %d, payload %s, actor %v", l.a.ToolVersion, l.a.Payload, l.a.Actor)
+	}
+	if l.a.Binding().Hash() != l.a.ProposalHash {
+		t.Error("the proposal hash is not the hash of what is bound")
+	}
+	l.do(l.vote(mia, true), Confirmed)
+	l.do(l.claim(executor, "c1"), Executing)
+	l.do(l.attempt("c1", "t1"), Executing)
+	l.do(l.receipt("t1", Success, ProvesCompleted), Applied)
+	if l.a.Claim == nil || !l.a.Claim.Over || l.a.Executions() != 1 {
+		t.Errorf("claim %+v, %d executions", l.a.Claim, l.a.Executions())
+	}
+	l.check()
+}
+
+func TestTheProposalHashBindsEachRevision(t *testing.T) {
+	l := newLife(t).proposed()
+	first := l.a
+	l.wait(time.Second).do(l.revise(), Proposed)
+	if l.a.Revision != 2 || l.a.ProposalHash == first.ProposalHash || l.a.ExecutionKey != first.ExecutionKey {
+		t.Errorf("revision %d, hash %s, key %s", l.a.Revision, l.a.ProposalHash, l.a.ExecutionKey)
+	}
+	if l.a.Scope != "shop-2" || *l.a.ObjectVersion != "8" || string(l.a.Payload) != payload6 || l.a.Reason != "typo" || l.a.ContentVersion != 2 {
+		t.Errorf("the revised content was not taken over: %+v", l.a)
+	}
+	if got, want := *l.a.ExpiresAt, l.now.Add(10*time.Minute).Truncate(time.Second); !got.Equal(want) {
+		t.Errorf("expires %v, want %v", got, want)
+	}
+	l.check()
+}
+
+func TestZeroApprovalsConfirmAtOnce(t *testing.T) {
+	l := newLife(t)
+	l.needs = []Need{}
+	l.do(l.propose(), Confirmed)
+	if l.a.Confirmation == nil || l.a.Confirmation.Ref != "cnf_1" {
+		t.Errorf("confirmation %+v", l.a.Confirmation)
+	}
+	l.check()
+}
+
+// What people were asked about once stays theirs to decide.
+func TestRevisingNeverConfirmsByItself(t *testing.T) {
+	l := newLife(t).proposed()
+	c := l.revise()
+	c.Needs = nil
+	l.do(c, Proposed)
+	if !reflect.DeepEqual(l.a.Needs, []Need{{Role: DefaultRole, Approvals: 1}}) {
+		t.Errorf("needs %+v", l.a.Needs)
+	}
+}
+
+// What happened before the end counts, and only until the end: every command
+// on something that can expire carries the moment.
+func TestNothingButExpiryHappensAfterTheEnd(t *testing.T) {
+	for name, made := range map[string]struct {
+		l *life
+		c func(l *life) Command
+	}{
+		"approve":  {newLife(t).proposed(), func(l *life) Command { return l.vote(mia, true) }},
+		"reject":   {newLife(t).proposed(), func(l *life) Command { return l.vote(mia, false) }},
+		"revise":   {newLife(t).proposed(), func(l *life) Command { return l.revise() }},
+		"cancel":   {newLife(t).proposed(), func(l *life) Command { return Cancel{Op: "x", By: proposer} }},
+		"cancel 2": {newLife(t).confirmed(), func(l *life) Command { return Cancel{Op: "x", By: proposer} }},
+		"claim":    {newLife(t).confirmed(), func(l *life) Command { return l.claim(executor, "c1") }},
+		"reading":  {newLife(t).confirmed(), func(l *life) Command { return l.reading("8", HoldsUnknown) }},
+	} {
+		due, _ := made.l.a.DueAt()
+		tr, err := made.l.try(made.c(made.l))
+		if err != nil || !tr.Before.Equal(due) {
+			t.Errorf("%s: allowed before %v, want %v (%v)", name, tr.Before, due, err)
+		}
+	}
+	l := newLife(t).proposed().wait(time.Hour)
+	if tr := l.do(Tick{}, Expired); !tr.Before.IsZero() {
+		t.Error("expiry itself has an end")
+	}
+}
+
+func TestRepeatingACommandWritesNothing(t *testing.T) {
+	l := newLife(t)
+	c := l.propose()
+	l.do(c, Proposed)
+	for _, again := range []Command{c} {
+		if tr, err := l.try(again); err != nil || tr.Event.Kind != "" {
+			t.Errorf("%T again: %v, wrote %q", again, err, tr.Event.Kind)
+		}
+	}
+	revise := l.revise()
+	l.do(revise, Proposed)
+	if tr, err := l.try(revise); err != nil || tr.Event.Kind != "" || l.a.Revision != 2 {
+		t.Errorf("revise again: %v, wrote %q, revision %d", err, tr.Event.Kind, l.a.Revision)
+	}
+	revise.Payload = []byte(payload5)
+	l.refuse(revise, StaleRevision)
+	vote := l.vote(mia, true)
+	l.do(vote, Confirmed)
+	if tr, err := l.try(vote); err != nil || tr.Event.Kind != "" {
+		t.Errorf("vote again: %v, wrote %q", err, tr.Event.Kind)
+	}
+	vote.Approve = false
+	if r := l.refuse(vote, AlreadyDecided); r.Reason != "by-you" {
+		t.Errorf("reason %q", r.Reason)
+	}
+}
+
+func TestNothingHappensToWhatIsNotThere(t *testing.T) {
+	for _, c := range []Command{Submit{Op: "a"}, Tick{}, AddObservation{}, AddEvidence{}, AddReceipt{}, Cancel{Op: "b"}} {
+		newLife(t).refuse(c, NotFound)
+	}
+}
+
+func TestStatesAreListedOnce(t *testing.T) {
+	states := States()
+	slices.Sort(states)
+	if len(states) != 12 || len(slices.Compact(states)) != 12 {
+		t.Errorf("%d states", len(states))
+	}
+}
