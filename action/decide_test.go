@@ -174,7 +174,11 @@ func (l *life) settle(verdict string) Settle {
 
 func (l *life) proposed() *life { l.t.Helper(); l.do(l.propose(), Proposed); return l }
 
-func (l *life) confirmed() *life { l.t.Helper(); l.proposed().do(l.vote(mia, true), Confirmed); return l }
+func (l *life) confirmed() *life {
+	l.t.Helper()
+	l.proposed().do(l.vote(mia, true), Confirmed)
+	return l
+}
 
 func (l *life) claimed() *life {
 	l.t.Helper()
