@@ -134,11 +134,11 @@ func (s *Service) owner(ctx context.Context, a action.Action) (string, error) {
 
 // Standing is how far the decisions on an action are.
 type Standing struct {
-	Required int // approvals in all
-	Given    int // that count now
-	Missing  int // people needed still
-	Counting map[string]bool
-	Eligible []people.Person // who could still approve
+	Required int             // approvals in all
+	Given    int             // that count now
+	Missing  int             // people needed still
+	Counting map[string]bool // by person: their approval counts
+	Eligible []people.Person // who could still approve; nobody once it is decided
 	Stuck    bool            // all of them together are not enough
 	May      error           // why the viewer may not decide; nil when they may
 	Roles    []string        // in which the viewer would decide
@@ -176,16 +176,27 @@ func (s *Service) Standings(ctx context.Context, actions []action.Action, viewer
 }
 
 func standing(a action.Action, persons []people.Person, subject people.Subject, viewer *people.Person) Standing {
-	authority := people.Authority(persons, subject)
-	voters := action.Snapshot{Action: a, Authority: authority}.Approvals()
-	st := Standing{Missing: action.Missing(a.Needs, voters), Counting: map[string]bool{}}
-	for id := range voters {
-		st.Counting[id] = true
-	}
+	var st Standing
 	for _, n := range a.Needs {
 		st.Required += n.Approvals
 	}
+	if viewer != nil {
+		st.Roles, st.May = mayDecide(a, *viewer, subject)
+	}
+	if a.Confirmation != nil { // it was enough when it was given
+		st.Given, st.Counting = st.Required, approvers(a)
+		return st
+	}
+	authority := people.Authority(persons, subject)
+	voters := action.Snapshot{Action: a, Authority: authority}.Approvals()
+	st.Missing, st.Counting = action.Missing(a.Needs, voters), map[string]bool{}
 	st.Given = st.Required - st.Missing
+	for id, roles := range voters {
+		st.Counting[id] = len(asked(a, roles)) > 0
+	}
+	if a.State != action.Proposed {
+		return st
+	}
 	for _, p := range persons {
 		if len(asked(a, authority[p.ID])) > 0 && !decided(a, p.ID) {
 			st.Eligible = append(st.Eligible, p)
@@ -193,10 +204,18 @@ func standing(a action.Action, persons []people.Person, subject people.Subject, 
 		}
 	}
 	st.Stuck = action.Missing(a.Needs, voters) > 0
-	if viewer != nil {
-		st.Roles, st.May = mayDecide(a, *viewer, subject)
-	}
 	return st
+}
+
+// approvers are who approved the revision that was confirmed.
+func approvers(a action.Action) map[string]bool {
+	found := map[string]bool{}
+	for _, d := range a.Decisions {
+		if d.Approve && d.Revision == a.Confirmation.Revision {
+			found[d.By.ID] = true
+		}
+	}
+	return found
 }
 
 func mayDecide(a action.Action, p people.Person, subject people.Subject) ([]string, error) {

@@ -78,6 +78,7 @@ type rowColumns struct {
 	PayloadHash   string     `db:"payload_hash"`
 	ProposalHash  string     `db:"proposal_hash"`
 	ExpiresAt     *time.Time `db:"expires_at"`
+	DueAt         *time.Time `db:"due_at"`
 	Ref           *string    `db:"confirmation_ref"`
 }
 
@@ -94,7 +95,8 @@ func (c rowColumns) differs(a action.Action) string {
 		{"target_id", same(c.TargetID, r.targetID)}, {"object_version", same(c.ObjectVersion, a.ObjectVersion)},
 		{"payload_hash", c.PayloadHash == a.PayloadHash}, {"proposal_hash", c.ProposalHash == a.ProposalHash},
 		{"confirmation_ref", same(c.Ref, r.confirmationRef)},
-		{"expires_at", (c.ExpiresAt == nil) == (a.ExpiresAt == nil) && (c.ExpiresAt == nil || c.ExpiresAt.Equal(*a.ExpiresAt))},
+		{"expires_at", sameTime(c.ExpiresAt, a.ExpiresAt)},
+		{"due_at", a.State != action.Confirmed || sameTime(c.DueAt, r.dueAt)}, // when the confirmation ends
 	} {
 		if !f.same {
 			return f.column
@@ -110,6 +112,13 @@ func same(a, b *string) bool {
 	return *a == *b
 }
 
+func sameTime(a, b *time.Time) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return a.Equal(*b)
+}
+
 // snapshotRow is an event with the action's row beside it.
 type snapshotRow struct {
 	eventRow
@@ -122,7 +131,7 @@ SELECT ` + eventColumns + `,
     a.tool_version AS "row.tool_version", a.client_id AS "row.client_id", a.actor_id AS "row.actor_id",
     a.target_type AS "row.target_type", a.target_id AS "row.target_id", a.object_version AS "row.object_version",
     a.payload_hash AS "row.payload_hash", a.proposal_hash AS "row.proposal_hash", a.expires_at AS "row.expires_at",
-    a.confirmation_ref AS "row.confirmation_ref"
+    a.due_at AS "row.due_at", a.confirmation_ref AS "row.confirmation_ref"
 FROM actions a JOIN events e ON e.subject = a.id LEFT JOIN bodies b ON b.subject = e.subject AND b.version = e.version
 WHERE a.id = $1 ORDER BY e.version`
 
@@ -142,7 +151,8 @@ func (db *DB) Snapshot(ctx context.Context, id string) (action.Snapshot, error) 
 	}
 	a, err := action.Fold(events)
 	if err != nil {
-		return action.Snapshot{}, err
+		return action.Snapshot{}, action.Refuse(action.StaleRevision, "What is stored of this action does not belong together. Do not run it; tell whoever runs this console.").
+			Because("tampered").From(err)
 	}
 	return action.Snapshot{Action: a, Now: rows[0].Now.UTC(), Authority: map[string][]string{}, Differs: rows[0].differs(a)}, nil
 }
