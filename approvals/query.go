@@ -59,3 +59,10 @@ type WorkFilter struct {
 	Tools  []string
 	Limit  int
 }
+
+// Past is what a decider should know of the past.
+type Past struct {
+	Blocking string          // open case of another action that holds up the target, or ""
+	OnTarget []action.Action // other actions on the same target, newest first
+	Rejected []action.Action // the same content, rejected before, newest first
+}

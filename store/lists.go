@@ -125,23 +125,26 @@ func (db *DB) Queue(ctx context.Context, f approvals.QueueFilter) ([]action.Acti
 	return db.listed(ctx, fmt.Sprintf("SELECT a.id FROM actions a %s ORDER BY a.expires_at, a.id LIMIT $%d", w.String(), len(w.args)), w.args)
 }
 
-// QueueCount counts a tab of the queue, up to most.
-func (db *DB) QueueCount(ctx context.Context, f approvals.QueueFilter, most int) (int, error) {
+// QueueCount counts a tab of the queue, up to most; of what came after an id,
+// if one is given.
+func (db *DB) QueueCount(ctx context.Context, f approvals.QueueFilter, after string, most int) (int, error) {
 	w := queued(f)
+	if after != "" {
+		w.add("a.id > ?", after)
+	}
 	w.args = append(w.args, most)
 	var n int
 	err := db.get(ctx, &n, fmt.Sprintf("SELECT count(*) FROM (SELECT FROM actions a %s LIMIT $%d) q", w.String(), len(w.args)), w.args...)
 	return n, err
 }
 
-// QueueSince counts proposals of a tab that came after an id, up to most.
-func (db *DB) QueueSince(ctx context.Context, f approvals.QueueFilter, after string, most int) (int, error) {
-	w := queued(f)
-	w.add("a.id > ?", after)
-	w.args = append(w.args, most)
-	var n int
-	err := db.get(ctx, &n, fmt.Sprintf("SELECT count(*) FROM (SELECT FROM actions a %s LIMIT $%d) q", w.String(), len(w.args)), w.args...)
-	return n, err
+// Newest returns the id of the newest action there is, or "".
+func (db *DB) Newest(ctx context.Context) (string, error) {
+	var ids []string
+	if err := db.selectAll(ctx, &ids, `SELECT id FROM actions ORDER BY id DESC LIMIT 1`); err != nil || len(ids) == 0 {
+		return "", err
+	}
+	return ids[0], nil
 }
 
 func queued(f approvals.QueueFilter) *where {
@@ -192,28 +195,29 @@ func likePrefix(s string) string {
 	return strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(s) + "%"
 }
 
-// Similar returns what an approver should know of the past: actions on the
-// same target since a moment, and earlier rejections of the same content.
-func (db *DB) Similar(ctx context.Context, a action.Action, since time.Time, limit int) (onTarget, rejected []action.Action, err error) {
+// Past returns what a decider should know: other actions on the same target
+// since a moment, earlier rejections of the same content, and the open case
+// that holds the target up.
+func (db *DB) Past(ctx context.Context, a action.Action, since time.Time) (p approvals.Past, err error) {
 	if a.Target != nil {
-		onTarget, _, err = db.listed(ctx, `
+		p.OnTarget, _, err = db.listed(ctx, `
 SELECT a.id FROM actions a WHERE a.target_type = $1 AND a.target_id = $2 AND a.id <> $3 AND a.created_at >= $4
-ORDER BY a.id DESC LIMIT $5`, []any{a.Target.Type, a.Target.ID, a.ID, since, limit})
+ORDER BY a.id DESC LIMIT 20`, []any{a.Target.Type, a.Target.ID, a.ID, since})
 		if err != nil {
-			return nil, nil, err
+			return p, err
+		}
+		if p.Blocking, err = db.blocking(ctx, a); err != nil {
+			return p, err
 		}
 	}
-	rejected, _, err = db.listed(ctx, `
+	p.Rejected, _, err = db.listed(ctx, `
 SELECT a.id FROM actions a WHERE a.payload_hash = $1 AND a.tool = $2 AND a.state = 'rejected' AND a.id <> $3
-ORDER BY a.id DESC LIMIT $4`, []any{a.PayloadHash, a.Tool, a.ID, limit})
-	return onTarget, rejected, err
+ORDER BY a.id DESC LIMIT 3`, []any{a.PayloadHash, a.Tool, a.ID})
+	return p, err
 }
 
-// Blocking returns the open case that holds up an action's target, or "".
-func (db *DB) Blocking(ctx context.Context, a action.Action) (string, error) {
-	if a.Target == nil {
-		return "", nil
-	}
+// blocking returns the open case that holds up an action's target, or "".
+func (db *DB) blocking(ctx context.Context, a action.Action) (string, error) {
 	var ids []string
 	err := db.selectAll(ctx, &ids, `
 SELECT case_id FROM actions
@@ -224,4 +228,16 @@ WHERE target_type = $1 AND target_id = $2 AND case_id IS NOT NULL AND id <> $3 A
 		return "", err
 	}
 	return ids[0], nil
+}
+
+// Rejected returns which of these contents were rejected before.
+func (db *DB) Rejected(ctx context.Context, payloadHashes []string) (map[string]bool, error) {
+	var hashes []string
+	err := db.selectAll(ctx, &hashes, `
+SELECT DISTINCT payload_hash FROM actions WHERE payload_hash = ANY ($1) AND state = 'rejected'`, pq.StringArray(payloadHashes))
+	found := map[string]bool{}
+	for _, h := range hashes {
+		found[h] = true
+	}
+	return found, err
 }

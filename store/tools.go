@@ -45,6 +45,15 @@ WHERE t.name > $1 ORDER BY t.name LIMIT $2`, after, limit)
 	return rows, err
 }
 
+// ToolVersions returns all versions of a tool, newest first.
+func (db *DB) ToolVersions(ctx context.Context, name string) ([]rule.ToolVersion, error) {
+	var rows []rule.ToolVersion
+	err := db.selectAll(ctx, &rows, `
+SELECT v.name, v.version, v.source, v.created_at, (t.retired_at IS NULL AND t.version = v.version) AS active, app_now() AS now
+FROM tools t JOIN tool_versions v ON v.name = t.name WHERE v.name = $1 ORDER BY v.version DESC`, name)
+	return rows, err
+}
+
 const saveToolSQL = `
 WITH n AS (SELECT app_now() AS at),
 t AS (
