@@ -49,6 +49,19 @@ type linkEvent struct {
 	ExpiresAt time.Time `json:"expires_at"`
 }
 
+// PeekLink returns whom a one-time link would sign in, and until when, without
+// using it up. Unauthorized, "link", as UseLink.
+func (s *Service) PeekLink(ctx context.Context, secret string) (Person, time.Time, error) {
+	p, until, found, err := s.store.PeekLink(ctx, digest(secret))
+	if err != nil {
+		return Person{}, time.Time{}, known(err)
+	}
+	if !found {
+		return Person{}, time.Time{}, linkOver()
+	}
+	return p, until, nil
+}
+
 // UseLink takes a one-time link and returns its person. It works once: the
 // second time, after its time, for a disabled person or after their sessions
 // were ended it is refused as Unauthorized, "link". Call it from a POST only:
@@ -59,7 +72,11 @@ func (s *Service) UseLink(ctx context.Context, secret string) (Person, error) {
 		return Person{}, known(err)
 	}
 	if !taken {
-		return Person{}, action.Refuse(action.Unauthorized, "This link was used before or is too old. Ask for a new one.").Because("link")
+		return Person{}, linkOver()
 	}
 	return p, nil
+}
+
+func linkOver() error {
+	return action.Refuse(action.Unauthorized, "This link was used before or is too old. Ask for a new one.").Because("link")
 }

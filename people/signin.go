@@ -27,6 +27,8 @@ type Credentials interface {
 	// UncountTry takes the try back after it went well: the first key begins
 	// anew, the others get one less.
 	UncountTry(ctx context.Context, keys [][]byte) error
+	// PeekLink finds the person of a one-time link, and until when it works. False as TakeLink.
+	PeekLink(ctx context.Context, hash []byte) (Person, time.Time, bool, error)
 	// TakeLink uses a one-time link up. False when it is used, over or unknown.
 	TakeLink(ctx context.Context, hash []byte) (Person, bool, error)
 	// Key finds a key by its prefix; NotFound when there is none.

@@ -71,6 +71,23 @@ u AS (
 SELECT count(*) FROM u`, pq.ByteaArray(keys), keys[0])
 }
 
+// PeekLink returns the person of a one-time link and until when it works,
+// without using it up. False as TakeLink.
+func (db *DB) PeekLink(ctx context.Context, hash []byte) (people.Person, time.Time, bool, error) {
+	var r struct {
+		personRow
+		Until time.Time `db:"until"`
+	}
+	err := db.get(ctx, &r, `
+SELECT l.expires_at AS until, `+personColumns+`
+FROM sign_in_links l JOIN persons p ON p.id = l.person_id AND p.epoch = l.epoch AND p.disabled_at IS NULL
+WHERE l.hash = $1 AND l.used_at IS NULL AND l.expires_at > app_now()`, hash)
+	if errors.Is(err, sql.ErrNoRows) {
+		return people.Person{}, time.Time{}, false, nil
+	}
+	return r.person(), r.Until.UTC(), err == nil, err
+}
+
 // TakeLink uses a one-time link up and returns its person. False when the link
 // is used, over or unknown, or its person disabled.
 func (db *DB) TakeLink(ctx context.Context, hash []byte) (people.Person, bool, error) {
