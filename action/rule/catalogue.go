@@ -56,7 +56,7 @@ func (c *Catalogue) Active(ctx context.Context, name, entry string) (*Tool, erro
 	if !ok {
 		return nil, noTool(name)
 	}
-	t, err := c.compile(v)
+	t, err := c.Of(v)
 	if err != nil {
 		return nil, err
 	}
@@ -67,6 +67,19 @@ func (c *Catalogue) Active(ctx context.Context, name, entry string) (*Tool, erro
 		return nil, action.Refuse(action.ToolUnavailable, "This tool was taken out of use.").Because("retired").With("tool", name)
 	}
 	return t, nil
+}
+
+// Latest returns the newest version of a tool, in use or not. UnknownTool when
+// there is no such tool.
+func (c *Catalogue) Latest(ctx context.Context, name string) (*Tool, error) {
+	v, ok, err := c.store.ActiveTool(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	if !ok {
+		return nil, noTool(name)
+	}
+	return c.Of(v)
 }
 
 func noTool(name string) *action.Refusal {
@@ -85,13 +98,13 @@ func (c *Catalogue) Version(ctx context.Context, name string, version int) (*Too
 	if !ok {
 		return nil, noTool(name)
 	}
-	return c.compile(v)
+	return c.Of(v)
 }
 
 func catalogueKey(name string, version int) string { return fmt.Sprintf("%s@%d", name, version) }
 
-// compile returns the compiled contract of a version, with the row as read now.
-func (c *Catalogue) compile(v ToolVersion) (*Tool, error) {
+// Of returns the compiled contract of a version, with the row as read now.
+func (c *Catalogue) Of(v ToolVersion) (*Tool, error) {
 	if known, ok := c.compiled.Load(catalogueKey(v.Name, v.Version)); ok {
 		t := *known.(*Tool)
 		t.ToolVersion = v
@@ -131,7 +144,7 @@ func (c *Catalogue) Save(ctx context.Context, name string, raw []byte, by action
 			return nil, false, err
 		}
 		if found && last.Active {
-			t, err := c.compile(last)
+			t, err := c.Of(last)
 			if err != nil || t.Contract.Digest() == parsed.Digest() {
 				return t, false, err
 			}

@@ -50,6 +50,23 @@ type Cancel struct {
 	Reason string `json:"reason,omitempty"`
 }
 
+// ConfirmationState is what a confirmation stands for.
+type ConfirmationState struct {
+	Ref           string    `json:"ref"`
+	ActionID      string    `json:"action_id"`
+	State         string    `json:"state"`
+	Revision      int       `json:"revision"`
+	Tool          string    `json:"tool"`
+	ToolVersion   int       `json:"tool_version"`
+	ObjectVersion *string   `json:"object_version"`
+	PayloadHash   string    `json:"payload_hash"`
+	ProposalHash  string    `json:"proposal_hash"`
+	ExecutionKey  string    `json:"execution_key"`
+	ExpiresAt     time.Time `json:"expires_at"`
+	Token         string    `json:"token"`
+	Now           time.Time `json:"now"`
+}
+
 // Verify is the body of POST /v1/confirmations/{ref}/verify.
 type Verify struct {
 	ProposalHash  string  `json:"proposal_hash"`
