@@ -12,6 +12,7 @@ type answer struct {
 	status   int
 	etag     string // bare, without quotes; empty: none
 	replayed bool
+	hollow   bool   // it says that something was done, and nothing of it is kept
 	body     []byte // JSON
 }
 
@@ -38,6 +39,14 @@ type problem struct {
 func refuse(status int, code, detail string) answer {
 	data, _ := json.Marshal(problem{code, detail})
 	return answer{status: status, body: data}
+}
+
+// moved refuses a write that looked at another version than the present one,
+// which the ETag tells.
+func moved(what string, version int64) answer {
+	a := refuse(http.StatusPreconditionFailed, "version-moved", fmt.Sprintf("The %s is at version %d now.", what, version))
+	a.etag = strconv.FormatInt(version, 10)
+	return a
 }
 
 // write sends the answer.

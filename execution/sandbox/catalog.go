@@ -68,19 +68,9 @@ func (s *Sandbox) getProduct(ctx context.Context, c *call) (answer, error) {
 	return say(p, p.Version)
 }
 
-// listProducts pages by id; the cursor is the last id.
 func (s *Sandbox) listProducts(ctx context.Context, c *call) (answer, error) {
-	limit, err := parseLimit(c.URL.Query().Get("limit"))
-	after := c.URL.Query().Get("cursor")
-	if err != nil || !clean(after) {
-		return refuse(http.StatusBadRequest, "malformed", "limit is 1 to 500, cursor is the one you were given."), nil
-	}
-	return listing[product]{
-		what: "products", limit: limit, scan: (*product).scan,
-		cursor: func(p product) string { return p.ID },
-		query:  `SELECT ` + productColumns + ` FROM sandbox.products WHERE id > $1 ORDER BY id LIMIT $2`,
-		args:   []any{after},
-	}.read(ctx, s.db)
+	return byID[product]{what: "products", columns: productColumns, table: "products",
+		scan: (*product).scan, id: func(p product) string { return p.ID }}.page(ctx, s.db, c)
 }
 
 // maySetPrice says whether a person may set prices now.
@@ -212,9 +202,7 @@ func applyPrice(ctx context.Context, tx *sql.Tx, c *call, req priceRequest) (ans
 	case p.Status == "discontinued":
 		return refuse(http.StatusUnprocessableEntity, "product-discontinued", "A discontinued product keeps its price."), nil
 	case p.Version != req.Version && !c.unkeyed:
-		a := refuse(http.StatusPreconditionFailed, "version-moved", fmt.Sprintf("The product is at version %d now.", p.Version))
-		a.etag = strconv.FormatInt(p.Version, 10)
-		return a, nil
+		return moved("product", p.Version), nil
 	}
 	old := p.Price
 	err = p.scan(tx.QueryRowContext(ctx, `

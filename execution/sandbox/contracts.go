@@ -10,7 +10,7 @@ var contractFiles embed.FS
 
 // Contracts are the contracts of the tools that these systems offer, one YAML
 // file each, at the root of the returned file system. Paths are relative to
-// /catalog and /refunds.
+// /catalog, /refunds and /orders.
 func Contracts() fs.FS {
 	files, err := fs.Sub(contractFiles, "contracts")
 	if err != nil { // only an invalid path can fail, and this one is constant

@@ -2,154 +2,171 @@ package sandbox_test
 
 import (
 	"bytes"
-	"encoding/json"
+	"io"
 	"io/fs"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
+	"countersign/action"
+	"countersign/action/contract"
+	"countersign/action/rule"
 	"countersign/execution/sandbox"
-
-	"github.com/goccy/go-yaml"
-	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-type document struct {
-	Name  string
-	Mode  string
-	Title map[string]string
-	HTTP  struct{ Method, Path string }
-	// The rest is only handed on.
-	InputSchema  map[string]any `yaml:"input_schema"`
-	OutputSchema map[string]any `yaml:"output_schema"`
-	Execution    struct {
-		Permission     string
-		Preconditions  []condition
-		Postconditions []condition
-		StatusQuery    struct{ Tool string } `yaml:"status_query"`
-		Compensation   string
-	}
-	Approval struct{ Before string }
-	Display  struct {
-		AllowOutput []string `yaml:"allow_output"`
-	}
-}
-
-type condition struct{ Read, Field string }
-
-func documents(t *testing.T) map[string]document {
+func contracts(t *testing.T) map[string]*contract.Contract {
 	t.Helper()
 	files, err := fs.Glob(sandbox.Contracts(), "*.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	docs := map[string]document{}
+	all := map[string]*contract.Contract{}
 	for _, file := range files {
-		data, err := fs.ReadFile(sandbox.Contracts(), file)
+		raw, err := fs.ReadFile(sandbox.Contracts(), file)
 		if err != nil {
 			t.Fatal(err)
 		}
-		var doc document
-		if err := yaml.Unmarshal(data, &doc); err != nil {
+		c, err := contract.Parse(raw)
+		if err != nil {
 			t.Fatalf("%s: %v", file, err)
 		}
-		if doc.Name+".yaml" != file || doc.Title["en"] == "" || doc.Title["zh"] == "" {
-			t.Errorf("%s: name %q, title %v", file, doc.Name, doc.Title)
+		if _, err := rule.Compile(c); err != nil {
+			t.Errorf("%s: %v", file, err)
 		}
-		docs[doc.Name] = doc
+		if c.Name+".yaml" != file {
+			t.Errorf("%s describes %s", file, c.Name)
+		}
+		all[c.Name] = c
 	}
-	return docs
+	return all
 }
 
-func schema(t *testing.T, doc map[string]any) *jsonschema.Schema {
-	t.Helper()
-	data, err := json.Marshal(doc)
-	if err != nil {
-		t.Fatal(err)
+func TestContractsSpeakBothLanguages(t *testing.T) {
+	for name, c := range contracts(t) {
+		texts := map[string]contract.Text{"title": c.Title, "description": c.Description}
+		if c.Mode == contract.Write {
+			texts["summary"] = c.Display.Summary
+			for _, field := range c.Fields() {
+				texts["label of "+field] = c.Display.Labels["/"+field]
+			}
+		}
+		for what, text := range texts {
+			if text["en"] == "" || text["zh"] == "" {
+				t.Errorf("%s: %s is %v", name, what, text)
+			}
+		}
 	}
-	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(data))
-	if err != nil {
-		t.Fatal(err)
-	}
-	compiler := jsonschema.NewCompiler()
-	if err := compiler.AddResource("schema.json", value); err != nil {
-		t.Fatal(err)
-	}
-	compiled, err := compiler.Compile("schema.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return compiled
 }
 
-func valid(t *testing.T, s *jsonschema.Schema, raw []byte) {
-	t.Helper()
-	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
+// use is one call of a tool.
+type use struct {
+	tool, input  string
+	key, version string // "": none
+	step         string // "": the tool has no steps
+}
+
+// uses is every tool once and more, in an order that makes sense.
+func uses() []use {
+	const product, order = `{"product_id":"SKU-4411"}`, `{"order_id":"10086"}`
+	return []use{
+		{tool: "catalog.get_product", input: product},
+		{tool: "catalog.may_set_price", input: `{"product_id":"SKU-4411","actor_id":"u-li-na"}`},
+		{tool: "catalog.get_operation", input: `{"execution_key":"k"}`},
+		{tool: "catalog.set_price", input: to105, key: "k", version: "8"},
+		{tool: "catalog.get_operation", input: `{"execution_key":"k"}`},
+		{tool: "refunds.get_refund", input: order},
+		{tool: "refunds.get_operation", input: `{"execution_key":"k"}`},
+		{tool: "refunds.refund_order", input: back20, key: "k", version: "1"},
+		{tool: "refunds.get_operation", input: `{"execution_key":"k"}`},
+		{tool: "orders.get_order", input: `{"order_id":"10088"}`},
+		{tool: "orders.get_coupon", input: `{"order_id":"10088"}`},
+		{tool: "orders.get_operation", input: `{"execution_key":"k"}`},
+		{tool: "orders.cancel_order", input: `{"order_id":"10088","reason":"ordered twice"}`, key: "k", version: "1"},
+		{tool: "orders.get_coupon", input: `{"order_id":"10088"}`},
+		{tool: "orders.restore_coupon", input: `{"order_id":"10088","coupon_code":"AUTUMN-K88"}`, key: "k2", version: "2"},
+		{tool: "orders.get_operation", input: `{"execution_key":"k"}`},
+		{tool: "orders.cancel_order", input: `{"order_id":"10087","reason":"ordered twice"}`, key: "k3"},
+		{tool: "orders.get_order", input: `{"order_id":"10087"}`},
+	}
+}
+
+// call sends a request exactly as the contract says.
+func (s shop) call(c *contract.Contract, u use) reply {
+	s.Helper()
+	system, _, _ := strings.Cut(c.Name, ".")
+	var wire *contract.Request
+	var err error
+	if u.step == "" {
+		wire, err = c.Request(s.url+"/"+system, []byte(u.input), u.key, u.version)
+	} else {
+		wire, err = c.StepRequest(u.step, s.url+"/"+system, []byte(u.input), u.key, u.version)
+	}
 	if err != nil {
-		t.Fatal(err)
+		s.Fatal(err)
 	}
-	if err := s.Validate(value); err != nil {
-		t.Errorf("%s: %v", raw, err)
+	req, err := http.NewRequestWithContext(s.Context(), wire.Method, wire.URL, bytes.NewReader(wire.Body))
+	if err != nil {
+		s.Fatal(err)
 	}
+	req.Header = wire.Header
+	req.Header.Set("Authorization", "Bearer "+s.token(system, c.Mode == contract.Write))
+	resp, err := once.Do(req)
+	if err != nil {
+		s.Fatal(err)
+	}
+	defer resp.Body.Close()
+	raw, err := io.ReadAll(resp.Body)
+	if err != nil {
+		s.Fatal(err)
+	}
+	return reply{status: resp.StatusCode, header: resp.Header, raw: raw, body: fields(raw)}
 }
 
 // TestContractsDescribeWhatIsServed calls every tool the way its contract
 // says and holds the answers to what it promises.
 func TestContractsDescribeWhatIsServed(t *testing.T) {
 	s := open(t)
-	docs := documents(t)
-	if len(docs) != 7 {
-		t.Errorf("%d contracts, want 7", len(docs))
-	}
-	fill := strings.NewReplacer("{product_id}", "SKU-4411", "{order_id}", "10086", "{execution_key}", "k", "{actor_id}", "u-li-na")
-	tokens := map[string][2]string{
-		"catalog": {s.Tokens().CatalogRead, s.Tokens().CatalogWrite},
-		"refunds": {s.Tokens().RefundsRead, s.Tokens().RefundsWrite},
-	}
-	call := func(doc document) {
-		system, _, _ := strings.Cut(doc.Name, ".")
-		token, body, input := tokens[system][0], "", `{"product_id":"SKU-4411","order_id":"10086","execution_key":"k","actor_id":"u-li-na"}`
-		if doc.Mode == "write" {
-			token, body = tokens[system][1], map[string]string{"catalog": to105, "refunds": back20}[system]
-			input = body
+	all := contracts(t)
+	for _, u := range uses() {
+		c := all[u.tool]
+		if c == nil {
+			t.Fatalf("there is no contract %s", u.tool)
 		}
-		valid(t, schema(t, doc.InputSchema), []byte(input))
-		r := s.send(t.Context(), once, doc.HTTP.Method, "/"+system+fill.Replace(doc.HTTP.Path), token, body,
-			"Idempotency-Key", "k", "If-Match", map[string]string{"catalog": "8", "refunds": "1"}[system])
-		r.want(t, http.StatusOK)
-		valid(t, schema(t, doc.OutputSchema), r.raw)
-		for _, pointer := range doc.Display.AllowOutput {
+		if err := c.ValidateInput([]byte(u.input)); err != nil {
+			t.Errorf("%s %s: %v", u.tool, u.input, err)
+		}
+		r := s.call(c, u)
+		got := c.Classify(contract.Answer{Status: r.status, ContentType: r.header.Get("Content-Type"), Body: r.raw, Attempt: 1})
+		if got.Result != action.Success {
+			t.Errorf("%s answered %d %s: %s", u.tool, r.status, r.raw, got.Reason)
+		}
+		for _, pointer := range c.Display.AllowOutput {
 			if _, ok := r.body[strings.TrimPrefix(pointer, "/")]; !ok {
-				t.Errorf("%s allows %s, which is not in %s", doc.Name, pointer, r.raw)
+				t.Errorf("%s allows %s, which is not in %s", u.tool, pointer, r.raw)
 			}
 		}
 	}
-	for _, mode := range []string{"read", "write", "read"} { // also before anything was done under the key
-		for _, doc := range docs {
-			if doc.Mode == mode {
-				call(doc)
-			}
+	for name := range all {
+		if !slices.ContainsFunc(uses(), func(u use) bool { return u.tool == name }) {
+			t.Errorf("%s is never called here", name)
 		}
 	}
 }
 
 func TestContractsNameToolsThatExist(t *testing.T) {
-	docs := documents(t)
-	for _, doc := range docs {
-		e := doc.Execution
-		for _, tool := range []string{doc.Approval.Before, e.Permission, e.StatusQuery.Tool} {
-			if tool != "" && docs[tool].Mode != "read" {
-				t.Errorf("%s asks %q, which is no read tool here", doc.Name, tool)
+	all := contracts(t)
+	for name, c := range all {
+		for _, ref := range c.References() {
+			other := all[ref.Tool]
+			if other == nil || ref.Reads != (other.Mode == contract.Read) {
+				t.Errorf("%s%s names %s, which is no such tool here", name, ref.Pointer, ref.Tool)
 			}
 		}
-		for _, c := range append(e.Preconditions, e.Postconditions...) {
-			properties, _ := docs[c.Read].OutputSchema["properties"].(map[string]any)
-			if docs[c.Read].Mode != "read" || properties[strings.TrimPrefix(c.Field, "/")] == nil {
-				t.Errorf("%s reads %s of %s, which promises no such field", doc.Name, c.Field, c.Read)
+		for _, condition := range slices.Concat(c.Execution.Preconditions, c.Execution.Postconditions) {
+			if !strings.Contains(string(all[condition.Read].OutputSchema), `"`+strings.TrimPrefix(condition.Field, "/")+`"`) {
+				t.Errorf("%s reads %s of %s, which promises no such field", name, condition.Field, condition.Read)
 			}
-		}
-		if e.Compensation != "" && docs[e.Compensation].Mode != "write" {
-			t.Errorf("%s is compensated by %q, which is no write tool here", doc.Name, e.Compensation)
 		}
 	}
 }

@@ -48,7 +48,7 @@ func (s *Sandbox) control(handle func(context.Context, *http.Request, []byte) (a
 // armed is a fault and the requests that it waits for.
 type armed struct {
 	ID     int64   `json:"id"`
-	System string  `json:"system"` // catalog or refunds; empty: both
+	System string  `json:"system"` // catalog, refunds or orders; empty: any
 	Method string  `json:"method"` // POST when not given, so that reads pass; "*": any
 	Path   string  `json:"path"`   // what the path starts with, such as /refunds/orders/
 	Key    string  `json:"key"`    // the idempotency key

@@ -46,7 +46,8 @@ func fingerprint(parts ...any) string {
 }
 
 // effect does the business part inside a transaction. An answer of 400 or
-// more is a refusal for a business reason: it must not have changed anything.
+// more is a refusal for a business reason: it must not have changed anything. A
+// hollow answer takes back what was changed.
 type effect func(context.Context, *sql.Tx) (answer, error)
 
 // once performs an effect at most once per key. Holding the key is an advisory
@@ -76,7 +77,7 @@ func (s *Sandbox) once(ctx context.Context, c *call, name, bound string, act eff
 		}
 	}
 	a, err := s.affect(ctx, tx, c, act)
-	if err != nil || c.fault.Kind == Lie {
+	if err != nil || a.hollow || c.fault.Kind == Lie {
 		return a, err
 	}
 	if err := record(ctx, tx, c, name, bound, a); err != nil {

@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"net/http"
 	"strconv"
 	"strings"
 	"time"
@@ -52,6 +53,27 @@ func (l listing[T]) read(ctx context.Context, q querier) (answer, error) {
 		return answer{}, fmt.Errorf("listing %s: %w", l.what, err)
 	}
 	return say(page, 0)
+}
+
+// byID is a whole list in the order of its ids, a page at a time: ?limit= and
+// ?cursor=, the last id of the page before.
+type byID[T any] struct {
+	what, columns, table string
+	scan                 func(*T, row) error
+	id                   func(T) string
+}
+
+func (l byID[T]) page(ctx context.Context, q querier, c *call) (answer, error) {
+	limit, err := parseLimit(c.URL.Query().Get("limit"))
+	after := c.URL.Query().Get("cursor")
+	if err != nil || !clean(after) {
+		return refuse(http.StatusBadRequest, "malformed", "limit is 1 to 500, cursor is the one you were given."), nil
+	}
+	return listing[T]{
+		what: l.what, limit: limit, scan: l.scan, cursor: l.id,
+		query: `SELECT ` + l.columns + ` FROM sandbox.` + l.table + ` WHERE id > $1 ORDER BY id LIMIT $2`,
+		args:  []any{after},
+	}.read(ctx, q)
 }
 
 // querier is what reads need: a pool, a connection or a transaction.

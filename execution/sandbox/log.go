@@ -51,6 +51,7 @@ func (s *Sandbox) answered(ctx context.Context, c *call, status int) error {
 // logged is one request in the log.
 type logged struct {
 	ID         int64     `json:"id"`
+	RequestID  string    `json:"request_id"` // the Request-Id of the answer
 	At         time.Time `json:"at"`
 	System     string    `json:"system"`
 	Method     string    `json:"method"`
@@ -62,6 +63,9 @@ type logged struct {
 	Fault      string    `json:"fault"`
 	Status     *int      `json:"status"` // null: not answered yet; 0: the connection was dropped
 }
+
+// requestID is how a request is named to its caller and to the desk's support.
+func requestID(id int64) string { return "rq-" + strconv.FormatInt(id, 10) }
 
 // listCalls pages through the log, oldest first; the cursor is the last id.
 func (s *Sandbox) listCalls(ctx context.Context, r *http.Request, _ []byte) (answer, error) {
@@ -84,14 +88,16 @@ func (s *Sandbox) listCalls(ctx context.Context, r *http.Request, _ []byte) (ans
 }
 
 func (l *logged) scan(r row) error {
-	return r.Scan(&l.ID, &l.At, &l.System, &l.Method, &l.Path, &l.Key, &l.Object, &l.Actor, &l.Credential, &l.Fault, &l.Status)
+	err := r.Scan(&l.ID, &l.At, &l.System, &l.Method, &l.Path, &l.Key, &l.Object, &l.Actor, &l.Credential, &l.Fault, &l.Status)
+	l.RequestID = requestID(l.ID)
+	return err
 }
 
 // countKey tells how many write requests came in under a key, and how often the
 // business effect really happened.
 func (s *Sandbox) countKey(ctx context.Context, r *http.Request, _ []byte) (answer, error) {
 	system, key := r.URL.Query().Get("system"), r.URL.Query().Get("key")
-	effects := map[string]string{Catalog: "price_changes", Refunds: "refunds"}[system]
+	effects := map[string]string{Catalog: "price_changes", Refunds: "refunds", Orders: "order_changes"}[system]
 	if effects == "" || key == "" || !clean(key) {
 		return refuse(http.StatusBadRequest, "malformed", "Name a system and a key: ?system=refunds&key=…"), nil
 	}

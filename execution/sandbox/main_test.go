@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -83,30 +84,55 @@ func (s shop) send(ctx context.Context, client *http.Client, method, path, token
 	}
 	defer resp.Body.Close()
 	raw, err := io.ReadAll(resp.Body)
-	r := reply{status: resp.StatusCode, header: resp.Header, raw: raw, err: err}
-	_ = json.Unmarshal(raw, &r.body) // what is no JSON object has no fields
-	return r
+	return reply{status: resp.StatusCode, header: resp.Header, raw: raw, body: fields(raw), err: err}
+}
+
+// fields are those of a JSON object; what is none has none.
+func fields(raw []byte) map[string]any {
+	var body map[string]any
+	_ = json.Unmarshal(raw, &body)
+	return body
+}
+
+// token is a credential of a system.
+func (s shop) token(system string, write bool) string {
+	s.Helper()
+	t := s.Tokens()
+	tokens, ok := map[string][2]string{
+		sandbox.Catalog: {t.CatalogRead, t.CatalogWrite},
+		sandbox.Refunds: {t.RefundsRead, t.RefundsWrite},
+		sandbox.Orders:  {t.OrdersRead, t.OrdersWrite},
+	}[system]
+	if !ok {
+		s.Fatalf("no system %q", system)
+	}
+	if write {
+		return tokens[1]
+	}
+	return tokens[0]
 }
 
 func (s shop) get(path string) reply {
 	s.Helper()
-	token := s.Tokens().CatalogRead
-	if len(path) > 8 && path[:8] == "/refunds" {
-		token = s.Tokens().RefundsRead
-	}
-	return s.send(s.Context(), once, http.MethodGet, path, token, "")
+	system, _, _ := strings.Cut(path[1:], "/")
+	return s.send(s.Context(), once, http.MethodGet, path, s.token(system, false), "")
+}
+
+// post sends a write with the system's write token.
+func (s shop) post(path, key, body string, headers ...string) reply {
+	s.Helper()
+	system, _, _ := strings.Cut(path[1:], "/")
+	return s.send(s.Context(), once, http.MethodPost, path, s.token(system, true), body, append([]string{"Idempotency-Key", key}, headers...)...)
 }
 
 func (s shop) setPrice(key, body string, headers ...string) reply {
 	s.Helper()
-	return s.send(s.Context(), once, http.MethodPost, "/catalog/products/SKU-4411/price", s.Tokens().CatalogWrite, body,
-		append([]string{"Idempotency-Key", key}, headers...)...)
+	return s.post("/catalog/products/SKU-4411/price", key, body, headers...)
 }
 
 func (s shop) refund(key, body string, headers ...string) reply {
 	s.Helper()
-	return s.send(s.Context(), once, http.MethodPost, "/refunds/orders/10086/refunds", s.Tokens().RefundsWrite, body,
-		append([]string{"Idempotency-Key", key}, headers...)...)
+	return s.post("/refunds/orders/10086/refunds", key, body, headers...)
 }
 
 // control sends a request with the control token and wants it to succeed.

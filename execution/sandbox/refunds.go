@@ -8,13 +8,8 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
-	"unicode/utf8"
 )
-
-// maxReason is the longest reason of a refund, in bytes.
-const maxReason = 500
 
 // refundRoutes is the refund desk: orders and refunds on them. It answers
 // about a key as a domain that owns the fact does: SUCCEEDED, FAILED (refused or
@@ -82,19 +77,9 @@ func (s *Sandbox) getOrder(ctx context.Context, c *call) (answer, error) {
 	return say(o, o.Version)
 }
 
-// listOrders pages by id; the cursor is the last id.
 func (s *Sandbox) listOrders(ctx context.Context, c *call) (answer, error) {
-	limit, err := parseLimit(c.URL.Query().Get("limit"))
-	after := c.URL.Query().Get("cursor")
-	if err != nil || !clean(after) {
-		return refuse(http.StatusBadRequest, "malformed", "limit is 1 to 500, cursor is the one you were given."), nil
-	}
-	return listing[order]{
-		what: "orders", limit: limit, scan: (*order).scan,
-		cursor: func(o order) string { return o.ID },
-		query:  `SELECT ` + orderColumns + ` FROM sandbox.orders WHERE id > $1 ORDER BY id LIMIT $2`,
-		args:   []any{after},
-	}.read(ctx, s.db)
+	return byID[order]{what: "orders", columns: orderColumns, table: "orders",
+		scan: (*order).scan, id: func(o order) string { return o.ID }}.page(ctx, s.db, c)
 }
 
 // refund is one refund that was paid out.
@@ -233,7 +218,7 @@ func readRefundRequest(c *call) (refundRequest, *answer) {
 	if err != nil {
 		return bad("amount: " + err.Error())
 	}
-	if body.Reason == "" || len(body.Reason) > maxReason || !utf8.ValidString(body.Reason) || strings.Contains(body.Reason, "\x00") {
+	if !readable(body.Reason) {
 		return bad("reason is 1 to 500 bytes of text.")
 	}
 	return refundRequest{body.OrderID, amount, body.Reason, version}, nil
@@ -259,9 +244,7 @@ func applyRefund(ctx context.Context, tx *sql.Tx, c *call, req refundRequest) (a
 	case !found:
 		return unknownOrder(req.OrderID), nil
 	case req.Version != 0 && req.Version != o.Version && !c.unkeyed:
-		a := refuse(http.StatusPreconditionFailed, "version-moved", fmt.Sprintf("The order is at version %d now.", o.Version))
-		a.etag = strconv.FormatInt(o.Version, 10)
-		return a, nil
+		return moved("order", o.Version), nil
 	case o.Status == "closed":
 		return refuse(http.StatusUnprocessableEntity, "order-closed", "A closed order is not refunded here any more."), nil
 	case req.Amount > o.Refundable:

@@ -106,7 +106,10 @@ func TestD6_ReadTokensCannotWrite(t *testing.T) {
 	post := func(path, token, body string) reply {
 		return s.send(t.Context(), once, http.MethodPost, path, token, body, "Idempotency-Key", "c", "If-Match", "8")
 	}
-	const price, refund = "/catalog/products/SKU-4411/price", "/refunds/orders/10086/refunds"
+	const price, refund, cancel = "/catalog/products/SKU-4411/price", "/refunds/orders/10086/refunds", "/orders/orders/10087/cancel"
+	const twice = `{"order_id":"10087","reason":"ordered twice"}`
+	post(cancel, tokens.OrdersRead, twice).wantCode(t, http.StatusForbidden, "read-only-credential")
+	post(cancel, tokens.RefundsWrite, twice).wantCode(t, http.StatusUnauthorized, "unauthorized")
 	post(price, tokens.CatalogRead, to105).wantCode(t, http.StatusForbidden, "read-only-credential")
 	post(refund, tokens.RefundsRead, back20).wantCode(t, http.StatusForbidden, "read-only-credential")
 	post(price, tokens.RefundsWrite, to105).wantCode(t, http.StatusUnauthorized, "unauthorized")
@@ -115,6 +118,8 @@ func TestD6_ReadTokensCannotWrite(t *testing.T) {
 	post("/faults", tokens.RefundsWrite, `{"fault":"lie"}`).wantCode(t, http.StatusUnauthorized, "unauthorized")
 	s.wantCounts("catalog", "c", 2, 0)
 	s.wantCounts("refunds", "c", 3, 0)
+	s.wantCounts("orders", "c", 2, 0)
+	s.get("/orders/orders/10087").wantField(t, "status", "paid")
 	s.get("/catalog/products/SKU-4411").wantField(t, "version", 8.0)
 	s.get("/refunds/orders/10086").wantField(t, "refunded", 0.0)
 }

@@ -1,10 +1,11 @@
 // Package sandbox is a small shop to try things on: a catalogue whose prices
-// can be changed and a desk that refunds orders. They are real HTTP servers
-// with their own schema in PostgreSQL, their own credentials for reading and
-// for writing, idempotency records, and faults that can be switched on per
-// request. They know nothing of the program that calls them.
+// can be changed, a desk that refunds orders and a desk that cancels them. They
+// are real HTTP servers with their own schema in PostgreSQL, their own
+// credentials for reading and for writing, idempotency records, and faults that
+// can be switched on per request. They know nothing of the program that calls
+// them.
 //
-// What both systems promise a caller:
+// What every system promises a caller:
 //
 //   - A write names an Idempotency-Key. The first request with a key decides;
 //     the same request again gets the stored answer with the header
@@ -15,6 +16,7 @@
 //   - Requests that miss a header, a credential or a readable body (400, 401,
 //     403, 413, 428) leave no trace under the key.
 //   - Nothing acts later than 50 seconds after its request came in.
+//   - Every answer names its request: Request-Id, which the log has too.
 //
 // The catalogue, under /catalog:
 //
@@ -34,7 +36,20 @@
 //	GET  /keys/{key}/refund
 //	POST /orders/{order_id}/refunds                       Idempotency-Key, optional If-Match and X-Actor
 //
-// Both, for finding out:
+// The order desk, under /orders, with orders and versions of its own:
+//
+//	GET  /health
+//	GET  /orders?limit=&cursor=
+//	GET  /orders/{order_id}                               ETag: "version"
+//	GET  /orders/{order_id}/coupon                        ETag: "version" of the order
+//	POST /orders/{order_id}/cancel                        Idempotency-Key, optional If-Match and X-Actor
+//	POST /orders/{order_id}/coupon/restore                Idempotency-Key, optional If-Match and X-Actor
+//
+// It cancels order 10087 and means it. Cancelling 10086 answers ok and writes
+// nothing; cancelling 10088 and 10089 answers ok, voids the coupon and leaves
+// the order paid; restoring the coupon of 10089 answers ok and writes nothing.
+//
+// All of them, for finding out:
 //
 //	GET  /operations/{key}
 //	POST /operations/{key}/fence                          write token
@@ -64,6 +79,7 @@ import (
 const (
 	Catalog = "catalog"
 	Refunds = "refunds"
+	Orders  = "orders"
 )
 
 // maxConnections keeps two cores busy without queueing inside PostgreSQL.
@@ -121,11 +137,11 @@ func wait(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// Handler serves every system: /catalog, /refunds, and /faults, where the
+// Handler serves every system: /catalog, /refunds, /orders, and /faults, where the
 // faults are armed and everything that was received can be read.
 func (s *Sandbox) Handler() http.Handler {
 	mux := http.NewServeMux()
-	for _, system := range [][]route{s.catalogRoutes(), s.refundRoutes()} {
+	for _, system := range [][]route{s.catalogRoutes(), s.refundRoutes(), s.shopOrderRoutes()} {
 		for _, rt := range system {
 			mux.Handle(rt.method+" /"+rt.system+rt.path, s.serve(rt))
 		}

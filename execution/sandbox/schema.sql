@@ -4,7 +4,7 @@ CREATE SCHEMA IF NOT EXISTS sandbox;
 CREATE TABLE IF NOT EXISTS sandbox.operations (
     system      text        NOT NULL,
     key         text        NOT NULL,
-    name        text        NOT NULL,              -- set_price, refund_order; fence when only fenced
+    name        text        NOT NULL,              -- set_price, refund_order, cancel_order, …; fence when only fenced
     fingerprint text        NOT NULL,              -- what the key is bound to; '' when only fenced
     status      text        NOT NULL CHECK (status IN ('SUCCEEDED', 'FAILED', 'FENCED')),
     object      text,
@@ -72,6 +72,41 @@ CREATE TABLE IF NOT EXISTS sandbox.refunds (
 );
 CREATE INDEX IF NOT EXISTS refunds_key ON sandbox.refunds (key);
 CREATE INDEX IF NOT EXISTS refunds_order ON sandbox.refunds (order_id);
+
+-- The order desk's own orders. How cancelling and restoring end is a property
+-- of the order.
+CREATE TABLE IF NOT EXISTS sandbox.shop_orders (
+    id                text        PRIMARY KEY,
+    status            text        NOT NULL DEFAULT 'paid' CHECK (status IN ('paid', 'cancelled', 'shipped', 'settled')),
+    cancelled_at      timestamptz CHECK ((cancelled_at IS NOT NULL) = (status = 'cancelled')),
+    cancel_reason     text,
+    customer_id       text        NOT NULL,
+    customer_name     text        NOT NULL,
+    placed_at         timestamptz NOT NULL,
+    total_cents       bigint      NOT NULL CHECK (total_cents > 0),
+    currency          text        NOT NULL DEFAULT 'EUR',
+    coupon_code       text,
+    coupon_status     text        CHECK (coupon_status IN ('valid', 'void')),
+    coupon_cents      bigint      NOT NULL DEFAULT 0 CHECK (coupon_cents >= 0),
+    coupon_changed_at timestamptz,
+    version           bigint      NOT NULL DEFAULT 1,
+    updated_at        timestamptz NOT NULL DEFAULT clock_timestamp(),
+    cancels           text        NOT NULL DEFAULT 'properly' CHECK (cancels IN ('properly', 'in_word', 'coupon_only')),
+    restores          text        NOT NULL DEFAULT 'properly' CHECK (restores IN ('properly', 'in_word')),
+    CHECK ((coupon_code IS NULL) = (coupon_status IS NULL))
+);
+
+-- Every real change of an order; the key is not unique, as above.
+CREATE TABLE IF NOT EXISTS sandbox.order_changes (
+    id       bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    key      text        NOT NULL,
+    order_id text        NOT NULL REFERENCES sandbox.shop_orders,
+    change   text        NOT NULL CHECK (change IN ('cancelled', 'coupon_voided', 'coupon_restored')),
+    version  bigint      NOT NULL,
+    actor    text,
+    at       timestamptz NOT NULL DEFAULT clock_timestamp()
+);
+CREATE INDEX IF NOT EXISTS order_changes_key ON sandbox.order_changes (key);
 
 -- Every request as it came in, one row per request on the wire.
 CREATE TABLE IF NOT EXISTS sandbox.calls (

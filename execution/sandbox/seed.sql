@@ -60,3 +60,18 @@ INSERT INTO sandbox.operations (system, key, name, fingerprint, status, object, 
 SELECT 'refunds', r.key, 'refund_order', 'desk', 'SUCCEEDED', r.order_id, 200, '{}', r.at
   FROM sandbox.refunds r WHERE r.key IN ('desk-10073', 'desk-10076')
 ON CONFLICT (system, key) DO NOTHING;
+
+INSERT INTO sandbox.shop_orders (id, status, cancelled_at, cancel_reason, customer_id, customer_name, placed_at, total_cents,
+                                 coupon_code, coupon_status, coupon_cents, version, updated_at, cancels, restores) VALUES
+    ('10080', 'paid',      NULL, NULL, 'c-2001', 'Julia Hoffmann',  '2026-09-12T19:33:00Z', 27700, NULL,          NULL,    0,    1, '2026-09-12T19:33:00Z', 'properly',    'properly'),
+    ('10081', 'paid',      NULL, NULL, 'c-2011', 'Huang Lei',       '2026-09-14T06:58:00Z',  5980, 'MOON-24-Q81', 'valid', 500,  1, '2026-09-14T06:58:00Z', 'properly',    'properly'),
+    ('10082', 'paid',      NULL, NULL, 'c-2012', 'Clara Lindqvist', '2026-09-15T14:12:00Z', 129800, NULL,         NULL,    0,    1, '2026-09-15T14:12:00Z', 'properly',    'properly'),
+    ('10083', 'shipped',   NULL, NULL, 'c-2013', 'Pieter de Vries', '2026-09-17T09:41:00Z',  2750, NULL,          NULL,    0,    2, '2026-09-18T07:10:00Z', 'properly',    'properly'),
+    ('10084', 'settled',   NULL, NULL, 'c-2014', 'Wu Fang',         '2026-09-18T17:20:00Z', 16790, 'TEA-10-F84',  'valid', 1000, 3, '2026-09-27T05:00:00Z', 'properly',    'properly'),
+    ('10085', 'cancelled', '2026-09-21T08:02:00Z', 'ordered twice',
+                                       'c-2015', 'Nora Eriksen',    '2026-09-20T08:27:00Z',  3990, 'HELLO-5-N85', 'void',  500,  2, '2026-09-21T08:02:00Z', 'properly',    'properly'),
+    ('10086', 'paid',      NULL, NULL, 'c-2016', 'Zhou Ling',       '2026-09-21T11:11:00Z',  4200, NULL,          NULL,    0,    1, '2026-09-21T11:11:00Z', 'in_word',     'properly'),
+    ('10087', 'paid',      NULL, NULL, 'c-2017', 'David Novak',     '2026-09-22T13:55:00Z',  4200, NULL,          NULL,    0,    1, '2026-09-22T13:55:00Z', 'properly',    'properly'),
+    ('10088', 'paid',      NULL, NULL, 'c-2018', 'Greta Keller',    '2026-09-24T10:02:00Z', 78700, 'AUTUMN-K88',  'valid', 2500, 1, '2026-09-24T10:02:00Z', 'coupon_only', 'properly'),
+    ('10089', 'paid',      NULL, NULL, 'c-2019', 'Xu Hao',          '2026-09-26T16:48:00Z',  1995, 'MOON-24-X89', 'valid', 500,  1, '2026-09-26T16:48:00Z', 'coupon_only', 'in_word')
+ON CONFLICT (id) DO NOTHING;

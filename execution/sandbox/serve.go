@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 const (
@@ -114,6 +115,14 @@ func clean(values ...string) bool {
 	return true
 }
 
+// maxReason is the longest reason, in bytes.
+const maxReason = 500
+
+// readable reports whether a reason says something that can be stored.
+func readable(reason string) bool {
+	return reason != "" && len(reason) <= maxReason && utf8.ValidString(reason) && !strings.Contains(reason, "\x00")
+}
+
 // before applies faults that come ahead of the work. done means that the work
 // is not reached; an answer with status 0 is a dropped connection.
 func (s *Sandbox) before(ctx context.Context, c *call) (early answer, done bool) {
@@ -173,6 +182,7 @@ func (s *Sandbox) answer(ctx context.Context, w http.ResponseWriter, c *call, a 
 		slog.Warn("sandbox log", "system", c.system, "call", c.id, "error", err)
 	}
 	if a.status != 0 {
+		w.Header().Set("Request-Id", requestID(c.id))
 		a.write(w)
 		return
 	}

@@ -18,6 +18,7 @@ const minToken = 16
 type Tokens struct {
 	CatalogRead, CatalogWrite string
 	RefundsRead, RefundsWrite string
+	OrdersRead, OrdersWrite   string
 	Control                   string
 }
 
@@ -25,7 +26,7 @@ type Tokens struct {
 // short, or the same as another and so would grant more than its name says.
 func (t Tokens) complete() (Tokens, error) {
 	seen := map[string]bool{}
-	for _, token := range []*string{&t.CatalogRead, &t.CatalogWrite, &t.RefundsRead, &t.RefundsWrite, &t.Control} {
+	for _, token := range []*string{&t.CatalogRead, &t.CatalogWrite, &t.RefundsRead, &t.RefundsWrite, &t.OrdersRead, &t.OrdersWrite, &t.Control} {
 		if *token == "" {
 			*token = rand.Text()
 		}
@@ -51,8 +52,11 @@ const (
 
 func (t Tokens) credential(system string, r *http.Request) credential {
 	read, write := t.CatalogRead, t.CatalogWrite
-	if system == Refunds {
+	switch system {
+	case Refunds:
 		read, write = t.RefundsRead, t.RefundsWrite
+	case Orders:
+		read, write = t.OrdersRead, t.OrdersWrite
 	}
 	switch {
 	case bears(r, write):
