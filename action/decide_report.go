@@ -3,6 +3,7 @@ package action
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 )
 
 func (c AddReceipt) op() string { return "receipt:" + c.Receipt.ID }
@@ -104,7 +105,7 @@ func (s Snapshot) afterFailure(t Attempt, r Receipt) (State, string) {
 	a := s.Action
 	last := a.failedBesides(t)
 	switch {
-	case t.Outcome == Failure: // weighed before
+	case a.failedBefore(t): // weighed then
 	case a.State == Executing:
 		return s.refused(t, r, last)
 	case !a.State.In(Accepted, Applied, ResultUnknown), a.State == ResultUnknown && !a.settles():
@@ -145,6 +146,10 @@ func (a Action) attempt(id string) (Attempt, bool) {
 		}
 	}
 	return Attempt{}, false
+}
+
+func (a Action) failedBefore(t Attempt) bool {
+	return slices.ContainsFunc(a.Receipts, func(r Receipt) bool { return r.AttemptID == t.ID && r.Outcome == Failure })
 }
 
 // failedBesides reports whether every attempt but t has definitely failed.

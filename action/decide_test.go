@@ -9,10 +9,17 @@ import (
 	"time"
 )
 
+// tester is what *testing.T and *rapid.T have in common.
+type tester interface {
+	Helper()
+	Fatal(args ...any)
+	Fatalf(format string, args ...any)
+}
+
 // life drives one action through Decide and keeps its events, the way a
 // console does: each event folds into what the next command is decided on.
 type life struct {
-	t         testing.TB
+	t         tester
 	now       time.Time
 	a         Action
 	events    []Event
@@ -39,7 +46,7 @@ const (
 
 // newLife has a contract that allows everything once: a retry, completion, no
 // reading back; one support approval; half an hour to decide.
-func newLife(t testing.TB) *life {
+func newLife(t tester) *life {
 	return &life{t: t, now: noon,
 		authority: map[string][]string{mia.ID: {"support"}, ben.ID: {"support"}},
 		needs:     []Need{{Role: "support", Approvals: 1}},

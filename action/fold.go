@@ -53,7 +53,25 @@ func (a Action) with(e Event) (Action, error) {
 	if n.State != Failed {
 		n.FailureCode = ""
 	}
+	if !n.whole() {
+		return a, fmt.Errorf("folding %s event %d (%s): nothing in it leads to %s", e.Subject, e.Version, e.Kind, e.To)
+	}
 	return n, nil
+}
+
+// whole reports whether the action has what its state stands for.
+func (a Action) whole() bool {
+	switch a.State {
+	case Proposed:
+		return a.ExpiresAt != nil
+	case Confirmed:
+		return a.ExpiresAt != nil && a.Confirmation != nil
+	case Executing:
+		return a.ExpiresAt != nil && a.Confirmation != nil && a.Claim != nil && !a.Claim.Over
+	case ResultUnknown:
+		return a.Case != nil && a.Case.Open
+	}
+	return slices.Contains(States(), a.State)
 }
 
 func (a *Action) absorb(e Event) error {
@@ -219,6 +237,9 @@ func (a *Action) absorbVerdict(e Event) error {
 	var b textBody
 	if err := unmarshalBoth(e, &d, &b); err != nil {
 		return err
+	}
+	if a.Case == nil {
+		return fmt.Errorf("there is no case")
 	}
 	v := d.Verdict
 	v.Note, v.By, v.At = b.Note, e.By, e.At

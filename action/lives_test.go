@@ -1,0 +1,389 @@
+package action
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+// walk is a random life. Its oracles look at the events alone, not at the code
+// that made them.
+type walk struct {
+	*life
+	r       *rapid.T
+	done    []Command // written, to be repeated
+	past    []Action  // as it was after each event
+	reached map[string][]string
+}
+
+func newWalk(r *rapid.T, edges map[string][]string) *walk {
+	l := newLife(r)
+	l.terms.Verify = rapid.Bool().Draw(r, "verify")
+	l.terms.RetrySameKey = rapid.Bool().Draw(r, "retry")
+	l.terms.Proves = rapid.SampledFrom([]Proof{ProvesAccepted, ProvesQueued, ProvesCompleted}).Draw(r, "proves")
+	l.terms.FenceAfter = rapid.SampledFrom([]time.Duration{0, time.Minute, time.Hour}).Draw(r, "fence")
+	l.terms.Before = rapid.SampledFrom([]string{"", "catalog.get_product"}).Draw(r, "before")
+	l.needs = rapid.SampledFrom([][]Need{{}, {{Role: "support", Approvals: 1}}, {{Role: "support", Approvals: 2}},
+		{{Role: "support", Approvals: 1, StepUp: true}}}).Draw(r, "needs")
+	w := &walk{life: l, r: r, reached: edges}
+	first := l.propose()
+	first.Draft = rapid.Bool().Draw(r, "draft")
+	w.give(first)
+	return w
+}
+
+// give decides a command and holds every transition against the oracles.
+func (w *walk) give(c Command) {
+	before := w.a
+	tr, err := w.try(c)
+	if err != nil {
+		if AsRefusal(err).Code == Internal {
+			w.r.Fatalf("%T: %v", c, err)
+		}
+		return
+	}
+	if tr.Event.Kind == "" {
+		if !reflect.DeepEqual(tr.Next, before) {
+			w.r.Fatalf("%T wrote nothing and changed the action", c)
+		}
+		return
+	}
+	w.done, w.past = append(w.done, c), append(w.past, tr.Next)
+	e := tr.Event
+	if e.Version != before.Version+1 || e.From != before.State || e.To != tr.Next.State || tr.Next.Version != e.Version {
+		w.r.Fatalf("%T: event %d %s→%s on version %d in %s", c, e.Version, e.From, e.To, before.Version, before.State)
+	}
+	w.knownEdge(c, e)
+	w.keepsPromises(c, e, before)
+}
+
+func (w *walk) knownEdge(c Command, e Event) {
+	from, name := string(e.From), strings.TrimPrefix(fmt.Sprintf("%T", c), "action.")
+	if from == "" {
+		from = "[*]"
+	}
+	if edge := from + " --> " + string(e.To); e.From != e.To && !slices.Contains(w.reached[edge], name) {
+		w.r.Fatalf("%s by %s is not in the table", edge, name)
+	}
+}
+
+// keepsPromises holds one transition against what the design promises.
+func (w *walk) keepsPromises(c Command, e Event, before Action) {
+	a, entered := w.a, e.To != e.From
+	_, evidence := c.(AddEvidence)
+	_, receipt := c.(AddReceipt)
+	switch {
+	case e.From.In(Applied, Failed, Conflict, Rejected, Cancelled, Expired) && entered && (e.To != ResultUnknown || !evidence && !receipt):
+		w.r.Fatalf("%T moved a final state: %s→%s", c, e.From, e.To)
+	case entered && e.To == Applied && !w.provenDone(e):
+		w.r.Fatalf("applied by %T without proof or verdict", c)
+	case entered && e.To == Failed && e.From != Executing && !w.nothingOnItsWay(e):
+		w.r.Fatalf("failed by %T while something may be on its way", c)
+	case e.Kind == KindClaimed && e.From != Confirmed, e.Kind == KindRetried && e.From != ResultUnknown:
+		w.r.Fatalf("a second live claim: %s in %s", e.Kind, e.From)
+	case e.Kind == KindRetried && !w.saidNotExecuted():
+		w.r.Fatalf("a retry that nobody allowed")
+	case e.Kind == KindRevised && (len(Snapshot{Action: a, Authority: w.authority}.Approvals()) > 0 || a.ProposalHash == before.ProposalHash):
+		w.r.Fatalf("a decision outlived its revision")
+	case !e.At.Equal(w.now):
+		w.r.Fatalf("event at %v, now %v", e.At, w.now)
+	}
+}
+
+// provenDone looks for what lets an action be applied: a verdict, or completion
+// proven by an answer and, where the contract reads back, a reading that holds.
+func (w *walk) provenDone(e Event) bool {
+	if e.Kind == KindVerdict {
+		return readData[judged](e).Verdict.Verdict == Happened
+	}
+	completed := false
+	for _, e := range w.events {
+		r, f := readData[receipted](e).Receipt, readData[evidenced](e).Found
+		completed = completed || e.Kind == KindReceipt && r.Outcome == Success && r.Proves == ProvesCompleted ||
+			e.Kind == KindEvidence && f.Outcome == FoundSucceeded && f.Proves == ProvesCompleted
+	}
+	holds := e.Kind == KindObservation && readData[observed](e).Observation.Holds == HoldsTrue
+	return completed && w.terms.Proves == ProvesCompleted && (holds || !w.terms.Verify)
+}
+
+// nothingOnItsWay looks at every request that was sent: it was definitely
+// refused, or its time and the fence are over.
+func (w *walk) nothingOnItsWay(e Event) bool {
+	refused, fence := map[string]bool{}, map[string]time.Time{}
+	for _, e := range w.events {
+		switch e.Kind {
+		case KindAttempted:
+			t := readData[attempted](e).Attempt
+			fence[t.ID] = t.SendBy.Add(w.terms.FenceAfter)
+		case KindReceipt:
+			r := readData[receipted](e).Receipt
+			refused[r.AttemptID] = refused[r.AttemptID] || r.Outcome == Failure
+		}
+	}
+	for id, until := range fence {
+		if !refused[id] && e.At.Before(until) {
+			return false
+		}
+	}
+	return true
+}
+
+// saidNotExecuted looks for an answer that nothing was executed, given since
+// the last request and while none was being waited for, and no success at all.
+func (w *walk) saidNotExecuted() bool {
+	said, retries := false, 0
+	for _, e := range w.events {
+		switch {
+		case e.Kind == KindAttempted:
+			said = false
+		case e.Kind == KindEvidence && readData[evidenced](e).Found.Outcome == FoundNotExecuted:
+			said = said || e.From == ResultUnknown
+		case e.Kind == KindEvidence && readData[evidenced](e).Found.Outcome == FoundSucceeded,
+			e.Kind == KindReceipt && readData[receipted](e).Receipt.Outcome == Success:
+			return false
+		case e.Kind == KindRetried:
+			retries++
+		}
+	}
+	return said && retries == 1 && w.terms.RetrySameKey
+}
+
+// invariants are true between any two commands.
+func (w *walk) invariants() {
+	w.check()
+	a := w.a
+	level, _ := a.Statement(w.now)
+	if a.State == ResultUnknown && a.CaseID() == "" || a.CaseID() != "" && !a.State.In(ResultUnknown, Executing) {
+		w.r.Fatalf("case %q in %s", a.CaseID(), a.State)
+	}
+	if live := a.Claim != nil && !a.Claim.Over; live != (a.State == Executing) {
+		w.r.Fatalf("live claim %v in %s", live, a.State)
+	}
+	if a.Executions() > 0 && level == LevelNotSubmitted || level == LevelCompleted && a.State != Applied {
+		w.r.Fatalf("%d requests, statement %s in %s", a.Executions(), level, a.State)
+	}
+	sent := map[string]bool{}
+	for _, t := range a.Attempts {
+		if key := t.ClaimID + ":" + t.Step; sent[key] {
+			w.r.Fatalf("claim %s attempted step %q twice", t.ClaimID, t.Step)
+		} else {
+			sent[key] = true
+		}
+		if t.SendBy.After(t.At.Add(w.terms.SendWithin)) || t.Fingerprint != a.Attempts[0].Fingerprint {
+			w.r.Fatalf("attempt %+v", t)
+		}
+	}
+	if len(a.Attempts) > 2 {
+		w.r.Fatalf("%d attempts", len(a.Attempts))
+	}
+	voters := map[string]bool{}
+	for _, d := range a.Decisions {
+		key := fmt.Sprint(d.By.ID, d.Revision)
+		if voters[key] {
+			w.r.Fatalf("%s decided twice on revision %d", d.By.ID, d.Revision)
+		}
+		voters[key] = true
+	}
+}
+
+// pastStands looks whether a later event changed an earlier action through
+// something that both share.
+func (w *walk) pastStands() {
+	for i, was := range w.past {
+		folded, err := Fold(w.events[:i+1])
+		if err != nil || !reflect.DeepEqual(folded, was) {
+			w.r.Fatalf("the action after event %d is not what it was: %v", i+1, err)
+		}
+	}
+}
+
+// passDue lets the time come at which time alone does something.
+func (w *walk) passDue(*rapid.T) {
+	due, ok := w.a.DueAt()
+	if !ok {
+		return
+	}
+	if w.now.Before(due) {
+		w.give(Tick{CaseID: "cas_early"})
+		if later, still := w.a.DueAt(); !still || !later.Equal(due) {
+			w.r.Fatalf("a tick before its time changed something")
+		}
+		w.now = due
+	}
+	was := w.a
+	w.give(Tick{CaseID: "cas_" + w.op()})
+	next, still := w.a.DueAt()
+	if w.a.State == was.State && still && !next.After(due) {
+		w.r.Fatalf("time does not pass: %s is still due at %v", w.a.State, next)
+	}
+	if w.a.Version == was.Version {
+		w.r.Fatalf("%s was due at %v and nothing was written", was.State, due)
+	}
+}
+
+func (w *walk) people() map[string]func(*rapid.T) {
+	return map[string]func(*rapid.T){
+		"submit": func(*rapid.T) { w.give(w.submit()) },
+		"revise": func(r *rapid.T) {
+			c := w.revise()
+			c.Payload = []byte(rapid.SampledFrom([]string{payload5, payload6}).Draw(r, "payload"))
+			w.give(c)
+		},
+		"vote": func(r *rapid.T) {
+			c := w.vote(rapid.SampledFrom([]By{mia, ben, ops}).Draw(r, "by"), rapid.IntRange(0, 4).Draw(r, "yes") > 0)
+			c.StepUp = rapid.Bool().Draw(r, "step up")
+			if rapid.IntRange(0, 3).Draw(r, "other op") == 0 {
+				c.Op = w.op()
+			}
+			w.give(c)
+		},
+		"authority": func(r *rapid.T) {
+			w.authority = map[string][]string{mia.ID: {"support"}}
+			if rapid.Bool().Draw(r, "ben may") {
+				w.authority[ben.ID] = []string{"support", "ops"}
+			}
+		},
+		"cancel": func(r *rapid.T) {
+			if rapid.IntRange(0, 9).Draw(r, "cancel") == 0 {
+				w.give(Cancel{Op: w.op(), By: proposer, Reason: "<no> & \u2028 longer"})
+			}
+		},
+		"settle": func(r *rapid.T) {
+			w.give(w.settle(rapid.SampledFrom([]string{Happened, DidNotHappen, Partly}).Draw(r, "verdict")))
+		},
+	}
+}
+
+func (w *walk) machines() map[string]func(*rapid.T) {
+	claim := rapid.SampledFrom([]string{"c1", "c2", "c3"})
+	attempt := rapid.SampledFrom([]string{"t1", "t2", "t3"})
+	by := rapid.SampledFrom([]By{executor, executor, rival})
+	return map[string]func(*rapid.T){
+		"claim": func(r *rapid.T) { w.give(w.claim(by.Draw(r, "by"), claim.Draw(r, "claim"))) },
+		"renew": func(r *rapid.T) {
+			w.give(Renew{Op: w.op(), By: by.Draw(r, "by"), ClaimID: claim.Draw(r, "claim")})
+		},
+		"release": func(r *rapid.T) {
+			w.give(Release{Op: w.op(), By: executor, ClaimID: claim.Draw(r, "claim"), Code: rapid.SampledFrom([]string{"", "", "FORBIDDEN"}).Draw(r, "code")})
+		},
+		"attempt": func(r *rapid.T) {
+			c := w.attempt(claim.Draw(r, "claim"), attempt.Draw(r, "attempt"))
+			c.Fingerprint = rapid.SampledFrom([]string{"fp", "fp", "other"}).Draw(r, "fingerprint")
+			w.give(c)
+		},
+		"receipt": func(r *rapid.T) {
+			c := w.receipt(attempt.Draw(r, "attempt"), rapid.SampledFrom([]Outcome{Success, Failure, Unknown, "", "MAYBE"}).Draw(r, "outcome"),
+				rapid.SampledFrom([]Proof{ProvesNothing, ProvesAccepted, ProvesQueued, ProvesCompleted}).Draw(r, "proves"))
+			c.Receipt.Conflict = rapid.Bool().Draw(r, "conflict")
+			c.Receipt.Code = rapid.SampledFrom([]string{"", "", "EXECUTION_ERROR"}).Draw(r, "code")
+			c.Receipt.Body = json.RawMessage(`{"a": "<\u2028>"}`)
+			w.give(c)
+		},
+		"observation": func(r *rapid.T) {
+			c := w.reading(rapid.SampledFrom([]string{"", "7", "7", "8"}).Draw(r, "version"),
+				rapid.SampledFrom([]Holds{HoldsUnknown, HoldsTrue, HoldsFalse}).Draw(r, "holds"))
+			c.Needs = rapid.SampledFrom([][]Need{nil, {}, {{Role: "support", Approvals: 2}}}).Draw(r, "needs")
+			w.give(c)
+		},
+		"evidence": func(r *rapid.T) {
+			w.give(w.evidence(rapid.SampledFrom([]string{FoundSucceeded, FoundNotExecuted, FoundUnknown, "?"}).Draw(r, "outcome"),
+				rapid.SampledFrom([]Proof{ProvesNothing, ProvesAccepted, ProvesCompleted}).Draw(r, "proves")))
+		},
+		"retry": func(r *rapid.T) { w.give(w.retry(claim.Draw(r, "claim"))) },
+	}
+}
+
+// onward gives the command that a life usually goes on with, so that random
+// ones come far.
+func (w *walk) onward(r *rapid.T) {
+	n := len(w.a.Attempts)
+	last := fmt.Sprint("t", n)
+	switch w.a.State {
+	case Draft:
+		w.give(w.submit())
+	case Proposed:
+		c := w.vote(mia, true)
+		if w.a.decidedBy(mia.ID) {
+			c = w.vote(ben, true)
+		}
+		c.StepUp = true
+		w.give(c)
+	case Confirmed:
+		w.give(w.claim(executor, w.op()))
+	case Executing:
+		if n == 0 || w.a.Attempts[n-1].ClaimID != w.a.Claim.ID {
+			w.give(w.attempt(w.a.Claim.ID, fmt.Sprint("t", n+1)))
+			return
+		}
+		w.give(w.receipt(last, rapid.SampledFrom([]Outcome{Success, Unknown, Failure}).Draw(r, "outcome"), ProvesAccepted))
+	case Accepted:
+		w.give(w.receipt(last, Success, ProvesCompleted))
+		w.give(w.reading("8", HoldsTrue))
+	case ResultUnknown:
+		w.give(w.evidence(FoundNotExecuted, ProvesNothing))
+		w.give(w.retry(w.op()))
+	}
+}
+
+// again repeats a command that was written: it writes nothing.
+func (w *walk) again(r *rapid.T) {
+	c := rapid.SampledFrom(w.done).Draw(r, "again")
+	if c.op() == "" {
+		return
+	}
+	before := w.a
+	tr, err := w.try(c)
+	if tr.Event.Kind != "" || !reflect.DeepEqual(w.a, before) {
+		w.r.Fatalf("%T again wrote %s", c, tr.Event.Kind)
+	}
+	if err != nil && !slices.Contains([]Code{LeaseLost, StaleRevision, VersionConflict}, AsRefusal(err).Code) {
+		w.r.Fatalf("%T again: %v", c, err)
+	}
+}
+
+func TestRandomLives(t *testing.T) {
+	edges := reached(t)
+	seen := map[State]bool{}
+	taken := map[string]bool{}
+	walkAround := func(r *rapid.T) {
+		w := newWalk(r, edges)
+		steps := map[string]func(*rapid.T){
+			"": func(*rapid.T) {
+				w.invariants()
+				seen[w.a.State] = true
+				for _, e := range w.events {
+					taken[string(e.From+"→"+e.To)] = true
+				}
+			},
+			"wait": func(r *rapid.T) { w.wait(time.Duration(rapid.IntRange(1, 90).Draw(r, "seconds")) * time.Second) },
+			"due":  w.passDue, "again": w.again,
+		}
+		for name, step := range w.people() {
+			steps[name] = step
+		}
+		for i := range 12 {
+			steps[fmt.Sprint("on ", i)] = w.onward
+		}
+		for name, step := range w.machines() {
+			steps[name] = step
+		}
+		r.Repeat(steps)
+		w.pastStands()
+	}
+	for range 5 {
+		rapid.Check(t, walkAround)
+	}
+	t.Logf("%d pairs of states seen", len(taken))
+	for _, s := range States() {
+		if !seen[s] {
+			t.Errorf("no random life came to %s", s)
+		}
+	}
+}
+
