@@ -11,10 +11,10 @@ import (
 
 // U shows outside text inside a line: isolated, with code points written as
 // numbers where they would hide, a line break as a mark.
-func U(t Text) templ.Component { return displayed(t, false) }
+func U(t Text) templ.Component { return displayed(t, inline) }
 
 // Block shows outside text as a paragraph that keeps its line breaks.
-func Block(t Text) templ.Component { return displayed(t, true) }
+func Block(t Text) templ.Component { return displayed(t, block) }
 
 // Short shows the first max code points inside a line and says how many more
 // there are. Use it only where the whole text is one click away.
@@ -33,7 +33,16 @@ func Short(t Text, max int) templ.Component {
 	})
 }
 
-func displayed(t Text, block bool) templ.Component {
+// layout says how much of a text's own layout is kept.
+type layout int
+
+const (
+	inline  layout = iota // one line: breaks and double spaces are marked
+	block                 // lines are kept
+	listing               // lines and indents are kept, for code
+)
+
+func displayed(t Text, as layout) templ.Component {
 	return templ.ComponentFunc(func(ctx context.Context, w io.Writer) error {
 		if t.Empty() {
 			return nil
@@ -43,12 +52,12 @@ func displayed(t Text, block bool) templ.Component {
 		if t.unbroken() {
 			class += " tok"
 		}
-		if block {
+		if as != inline {
 			class += " block"
 		}
 		b.WriteString(`<bdi class="` + class + `">`)
 		for _, s := range t.segments() {
-			writeSegment(ctx, &b, s, block)
+			writeSegment(ctx, &b, s, as)
 		}
 		b.WriteString("</bdi>")
 		_, err := io.WriteString(w, b.String())
@@ -56,14 +65,14 @@ func displayed(t Text, block bool) templ.Component {
 	})
 }
 
-func writeSegment(ctx context.Context, b *strings.Builder, s segment, block bool) {
+func writeSegment(ctx context.Context, b *strings.Builder, s segment, as layout) {
 	switch s.kind {
 	case segText:
 		b.WriteString(templ.EscapeString(s.text))
 	case segAlike:
 		fmt.Fprintf(b, `<span class="alike" title="%s">%s</span>`, templ.EscapeString(alikeTitle(ctx, s.text)), templ.EscapeString(s.text))
 	case segBreak:
-		if block {
+		if as != inline {
 			b.WriteString("\n")
 			return
 		}
@@ -71,6 +80,10 @@ func writeSegment(ctx context.Context, b *strings.Builder, s segment, block bool
 	case segTab:
 		writeMark(b, T(ctx, "text.tab"), "⇥")
 	case segEdge:
+		if as == listing {
+			b.WriteString(s.text)
+			return
+		}
 		writeMark(b, T(ctx, "text.spaces"), strings.Repeat("␣", len(s.text)))
 	default:
 		fmt.Fprintf(b, `<span class="cp" title="%s">%s</span>`, templ.EscapeString(s.name(ctx)), s.label())

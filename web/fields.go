@@ -27,7 +27,8 @@ type Source struct {
 	Name     Text      // "catalogue"
 	At       time.Time // when it was read
 	ReadBack bool      // read after the action, to prove it
-	Revision int       // of a stale proposal, or a contract's version
+	Revision int       // of a stale proposal
+	Version  int       // of a contract
 }
 
 // Group says in which part of the table a field stands.

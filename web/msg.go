@@ -29,6 +29,15 @@ type bold struct{ value any }
 // code wraps an argument that is a technical name.
 type code struct{ value any }
 
+// soft wraps an argument that only labels another.
+type soft struct{ value any }
+
+// cutTo is outside text of which a line shows the beginning.
+type cutTo struct {
+	text Text
+	most int
+}
+
 // shown is how an argument of type time.Time is written.
 type shown struct {
 	at  time.Time
@@ -68,6 +77,10 @@ func plainArg(ctx context.Context, v any) any {
 		return plainArg(ctx, v.value)
 	case code:
 		return plainArg(ctx, v.value)
+	case soft:
+		return plainArg(ctx, v.value)
+	case cutTo:
+		return v.text.Plain()
 	case Text:
 		return v.Plain()
 	case Msg:
@@ -138,9 +151,13 @@ func writeHoles(ctx context.Context, w io.Writer, sentence string, args []arg) e
 func argument(v any) templ.Component {
 	switch v := v.(type) {
 	case bold:
-		return wrapped("b", argument(v.value))
+		return wrapped(`b`, "", argument(v.value))
 	case code:
-		return wrapped("code", argument(v.value))
+		return wrapped(`code`, "", argument(v.value))
+	case soft:
+		return wrapped(`span`, ` class="soft"`, argument(v.value))
+	case cutTo:
+		return Short(v.text, v.most)
 	case Text:
 		return U(v)
 	case Msg:
@@ -155,9 +172,9 @@ func argument(v any) templ.Component {
 	}
 }
 
-func wrapped(element string, inner templ.Component) templ.Component {
+func wrapped(element, attributes string, inner templ.Component) templ.Component {
 	return templ.ComponentFunc(func(ctx context.Context, w io.Writer) error {
-		if _, err := io.WriteString(w, "<"+element+">"); err != nil {
+		if _, err := io.WriteString(w, "<"+element+attributes+">"); err != nil {
 			return err
 		}
 		if err := inner.Render(ctx, w); err != nil {

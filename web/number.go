@@ -107,6 +107,17 @@ type Measure struct {
 	Money bool
 }
 
+// words is the number with its unit, or the remark that it has none.
+func (m Measure) words() Msg {
+	switch {
+	case !m.Unit.Empty():
+		return msg("effect.measure", "value", bold{m.Value}, "unit", m.Unit)
+	case m.Money:
+		return msg("effect.no_currency", "value", bold{m.Value})
+	}
+	return msg("list.single", "a", bold{m.Value})
+}
+
 // MeasureOf makes a measure that a contract computes, such as "+5.0" "%".
 func MeasureOf(value float64, unit string) *Measure {
 	text := strconv.FormatFloat(value, 'f', -1, 64)

@@ -168,12 +168,6 @@ func (t Text) Cut(max int) (head Text, left int, whole bool) {
 	return t, 0, true
 }
 
-// unbroken reports whether the text has a run too long to break at a space.
-func (t Text) unbroken() bool {
-	for word := range strings.FieldsSeq(t.s) {
-		if len(word) > 32 {
-			return true
-		}
-	}
-	return false
-}
+// unbroken reports whether the text is one run too long for a line, which may
+// then break anywhere.
+func (t Text) unbroken() bool { return len(t.s) > 32 && !strings.ContainsAny(t.s, " \n\t") }

@@ -141,7 +141,7 @@ func TestKeysInTheSourcesAndInTheFilesAgree(t *testing.T) {
 
 // builtAtRunTime lists the tables whose keys are put together from codes.
 func builtAtRunTime(key string) bool {
-	for _, table := range []string{"text.cp.", "month.", "numeral.", "numeral_first.", "key_role_does.", "role_does.", "start."} {
+	for _, table := range []string{"text.cp.", "month.", "numeral.", "numeral_first.", "key_role_does.", "role_does.", "role.", "key_role.", "start."} {
 		if strings.HasPrefix(key, table) {
 			return true
 		}
