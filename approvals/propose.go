@@ -59,12 +59,15 @@ func (s *Service) Propose(ctx context.Context, client people.Client, p Proposal)
 	if err == nil && snap.Action.Digest != digest {
 		err = action.Refuse(action.IdempotencyKeyReused, "This Idempotency-Key was used for another request. Use a new key for a new request.").With("action", id)
 	}
-	return snap, true, err
+	return snap, id != t.Next.ID, err // it is ours when only the answer was lost
 }
+
+// maxLost bounds how often a lost answer is asked for again.
+const maxLost = 5
 
 // create writes the first event, again when the answer was lost.
 func (s *Service) create(ctx context.Context, t action.Transition) (bool, error) {
-	for range 3 {
+	for range maxLost {
 		made, err := s.ledger.Create(ctx, t)
 		if !errors.Is(err, action.ErrLost) {
 			return made, err
