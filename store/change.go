@@ -122,20 +122,23 @@ SELECT (SELECT id FROM a) AS id, h.held AS held FROM h`
 // Create writes the first event of an action and its row. False means that
 // this op has made an action before.
 func (db *DB) Create(ctx context.Context, t action.Transition) (bool, error) {
-	a, e := t.Next, t.Event
-	r := project(a)
 	var w written
-	err := db.write(ctx, &w, createSQL, a.ID, a.State, a.Version, a.Revision, e.Op, a.Tool, a.ToolVersion, a.Client.ID, a.Scope, a.TaskID,
-		a.Actor.ID, a.ContentVersion, string(t.Hold), r.targetType, r.targetID, a.ObjectVersion, a.PayloadHash, a.ProposalHash,
-		e.At, a.ExpiresAt, r.dueAt, r.work, r.roles, r.deciders, r.confirmationRef, r.openAttempt, r.block, r.links, r.refs,
-		e.Kind, e.By.Kind, e.By.ID, e.By.Name, e.By.Role, e.By.Method, string(e.Data), salt(), nullBytes(e.Body))
-	if err != nil {
+	if err := db.write(ctx, &w, createSQL, createArgs(t)...); err != nil {
 		return false, err
 	}
 	if w.ID != nil {
 		db.pulse.ring()
 	}
 	return w.ID != nil, heldUp(w.Held)
+}
+
+func createArgs(t action.Transition) []any {
+	a, e := t.Next, t.Event
+	r := project(a)
+	return []any{a.ID, a.State, a.Version, a.Revision, e.Op, a.Tool, a.ToolVersion, a.Client.ID, a.Scope, a.TaskID,
+		a.Actor.ID, a.ContentVersion, string(t.Hold), r.targetType, r.targetID, a.ObjectVersion, a.PayloadHash, a.ProposalHash,
+		e.At, a.ExpiresAt, r.dueAt, r.work, r.roles, r.deciders, r.confirmationRef, r.openAttempt, r.block, r.links, r.refs,
+		e.Kind, e.By.Kind, e.By.ID, e.By.Name, e.By.Role, e.By.Method, string(e.Data), salt(), nullBytes(e.Body)}
 }
 
 const appendSQL = `
