@@ -386,4 +386,3 @@ func TestRandomLives(t *testing.T) {
 		}
 	}
 }
-
