@@ -66,19 +66,34 @@ func (w *where) see(v people.Viewer) {
 	w.conditions = append(w.conditions, "("+strings.Join(any, " OR ")+")")
 }
 
+// in limits to a state as of now: what is over is expired before the event that
+// says so is written.
+func (w *where) in(state action.State) {
+	switch state {
+	case "":
+	case action.Proposed, action.Confirmed:
+		w.add("a.state = ? AND a.due_at > (SELECT app_now())", state)
+	case action.Expired:
+		w.add("(a.state = 'expired' OR a.state IN ('proposed', 'confirmed') AND a.due_at <= (SELECT app_now()))")
+	default:
+		w.add("a.state = ?", state)
+	}
+}
+
 // Actions returns the actions that a filter lets through, newest first, and
 // the database clock.
 func (db *DB) Actions(ctx context.Context, f approvals.Filter) ([]action.Action, time.Time, error) {
 	var w where
 	w.see(f.Viewer)
 	for _, c := range []struct{ condition, value string }{
-		{"a.state = ?", string(f.State)}, {"a.tool = ?", f.Tool}, {"a.actor_id = ?", f.ActorID}, {"a.task_id = ?", f.TaskID},
+		{"a.tool = ?", f.Tool}, {"a.actor_id = ?", f.ActorID}, {"a.task_id = ?", f.TaskID},
 		{"a.claimed_by = ?", f.ClaimedBy}, {"a.id < ?", f.Before},
 	} {
 		if c.value != "" {
 			w.add(c.condition, c.value)
 		}
 	}
+	w.in(f.State)
 	if f.Target != nil {
 		w.add("a.target_id = ?", f.Target.ID)
 		if f.Target.Type != "" {
