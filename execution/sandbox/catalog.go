@@ -14,7 +14,8 @@ import (
 	"time"
 )
 
-// catalogRoutes is the catalogue: products, who may set prices, and prices.
+// catalogRoutes is the catalogue: products, who may set prices, prices, and the
+// notices that announce them.
 func (s *Sandbox) catalogRoutes() []route {
 	get, post := http.MethodGet, http.MethodPost
 	return append([]route{
@@ -22,8 +23,10 @@ func (s *Sandbox) catalogRoutes() []route {
 		{system: Catalog, method: get, path: "/products", handle: s.listProducts},
 		{system: Catalog, method: get, path: "/products/{product_id}", object: "product_id", handle: s.getProduct},
 		{system: Catalog, method: get, path: "/people/{person_id}/may_set_price", object: "product_id", handle: s.maySetPrice},
+		{system: Catalog, method: get, path: "/products/{product_id}/notices", object: "product_id", handle: s.getNotices},
+		{system: Catalog, method: post, path: "/products/{product_id}/notices", object: "product_id", write: true, handle: s.notifyPrice},
 		{system: Catalog, method: post, path: "/products/{product_id}/price", object: "product_id", write: true, handle: s.setPrice},
-	}, s.operationRoutes(Catalog, "price_changes", words{undecided: "NOT_FOUND", working: "IN_PROGRESS"})...)
+	}, s.operationRoutes(Catalog, "catalog_effects", words{undecided: "NOT_FOUND", working: "IN_PROGRESS"})...)
 }
 
 // product is a product as it is served. Its ETag is its version.
@@ -135,7 +138,7 @@ func (c *call) ifMatch() (int64, *answer) {
 type priceRequest struct {
 	ProductID string
 	New       cents
-	Version   int64
+	Version   int64 // 0: whatever version
 }
 
 func readPriceRequest(c *call) (priceRequest, *answer) {
@@ -150,22 +153,19 @@ func readPriceRequest(c *call) (priceRequest, *answer) {
 	if refusal != nil {
 		return priceRequest{}, refusal
 	}
-	bad := func(status int, code, detail string) (priceRequest, *answer) {
-		a := refuse(status, code, detail)
+	bad := func(detail string) (priceRequest, *answer) {
+		a := refuse(http.StatusBadRequest, "malformed", detail)
 		return priceRequest{}, &a
 	}
 	if err := strictJSON(c.body, &body); err != nil {
-		return bad(http.StatusBadRequest, "malformed", "The body is {product_id, new_price}: "+err.Error())
-	}
-	if version == 0 {
-		return bad(http.StatusPreconditionRequired, "precondition-required", "Send If-Match with the version you looked at.")
+		return bad("The body is {product_id, new_price}: " + err.Error())
 	}
 	if body.ProductID != c.object {
-		return bad(http.StatusBadRequest, "malformed", "product_id differs from the one in the path.")
+		return bad("product_id differs from the one in the path.")
 	}
 	price, err := parseCents(body.NewPrice)
 	if err != nil {
-		return bad(http.StatusBadRequest, "malformed", "new_price: "+err.Error())
+		return bad("new_price: " + err.Error())
 	}
 	return priceRequest{body.ProductID, price, version}, nil
 }
@@ -175,6 +175,9 @@ func (s *Sandbox) setPrice(ctx context.Context, c *call) (answer, error) {
 	req, refusal := readPriceRequest(c)
 	if refusal != nil {
 		return *refusal, nil
+	}
+	if req.Version == 0 {
+		return refuse(http.StatusPreconditionRequired, "precondition-required", "Send If-Match with the version you looked at."), nil
 	}
 	bound := fingerprint("set_price", req.ProductID, int64(req.New), c.actor)
 	return s.once(ctx, c, "set_price", bound, func(ctx context.Context, tx *sql.Tx) (answer, error) {

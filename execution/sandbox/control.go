@@ -12,20 +12,21 @@ import (
 	"strconv"
 )
 
-// controlRoutes arm faults, tell what came in, and stand in for the back
-// office, where people change permissions by hand. They need the control token.
-func (s *Sandbox) controlRoutes() map[string]func(context.Context, *http.Request, []byte) (answer, error) {
-	return map[string]func(context.Context, *http.Request, []byte) (answer, error){
-		"POST /faults":                    s.armFault,
-		"GET /faults":                     s.listFaults,
-		"DELETE /faults":                  s.clearFaults,
-		"GET /faults/log":                 s.listCalls,
-		"GET /faults/counts":              s.countKey,
-		"PUT /catalog/people/{person_id}": s.setPermission,
+// controlHandler answers a request that bears the control token; body is its.
+type controlHandler func(ctx context.Context, r *http.Request, body []byte) (answer, error)
+
+// controlRoutes arm faults and tell what came in. They need the control token.
+func (s *Sandbox) controlRoutes() map[string]controlHandler {
+	return map[string]controlHandler{
+		"POST /faults":       s.armFault,
+		"GET /faults":        s.listFaults,
+		"DELETE /faults":     s.clearFaults,
+		"GET /faults/log":    s.listCalls,
+		"GET /faults/counts": s.countKey,
 	}
 }
 
-func (s *Sandbox) control(handle func(context.Context, *http.Request, []byte) (answer, error)) http.HandlerFunc {
+func (s *Sandbox) control(handle controlHandler) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if !bears(r, s.tokens.Control) {
 			refuse(http.StatusUnauthorized, "unauthorized", "Send the control token.").write(w)
@@ -127,28 +128,4 @@ func (s *Sandbox) clearFaults(ctx context.Context, _ *http.Request, _ []byte) (a
 		return answer{}, fmt.Errorf("clearing faults: %w", err)
 	}
 	return say(map[string]bool{"cleared": true}, 0)
-}
-
-// setPermission gives or takes the right to set prices.
-func (s *Sandbox) setPermission(ctx context.Context, r *http.Request, body []byte) (answer, error) {
-	var person struct {
-		ID   string `json:"id"`
-		Name string `json:"name"`
-		May  *bool  `json:"may_set_price"`
-	}
-	person.ID = r.PathValue("person_id")
-	if err := strictJSON(body, &person); err != nil || person.May == nil || person.ID != r.PathValue("person_id") {
-		return refuse(http.StatusBadRequest, "malformed", "The body is {may_set_price: true or false}, and name for somebody new."), nil
-	}
-	if !clean(person.ID, person.Name) {
-		return unclean(), nil
-	}
-	err := s.db.QueryRowContext(ctx, `
-		INSERT INTO sandbox.people (id, name, may_set_price) VALUES ($1, coalesce(nullif($2, ''), $1), $3)
-		ON CONFLICT (id) DO UPDATE SET may_set_price = excluded.may_set_price, name = coalesce(nullif($2, ''), people.name)
-		RETURNING name`, person.ID, person.Name, *person.May).Scan(&person.Name)
-	if err != nil {
-		return answer{}, fmt.Errorf("changing a permission: %w", err)
-	}
-	return say(person, 0)
 }

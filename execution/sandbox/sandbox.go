@@ -25,7 +25,8 @@
 //	GET  /products/{product_id}                           ETag: "version"
 //	POST /products/{product_id}/price                     Idempotency-Key, If-Match, optional X-Actor
 //	GET  /people/{person_id}/may_set_price?product_id=
-//	PUT  /people/{person_id}                              control token: {may_set_price, name?}
+//	GET  /products/{product_id}/notices?execution_key=
+//	POST /products/{product_id}/notices                   Idempotency-Key, optional X-Actor
 //
 // The refund desk, under /refunds:
 //
@@ -54,6 +55,12 @@
 //	GET  /operations/{key}
 //	POST /operations/{key}/fence                          write token
 //	GET  /operations?from=&to=&limit=&cursor=
+//
+// What people change by hand, with the control token; no key, no version:
+//
+//	PUT    /catalog/people/{person_id}       {may_set_price, name?}
+//	PUT    /catalog/products/{product_id}    {price} or {status}
+//	PUT    /orders/orders/{order_id}         {status?, cancels?, restores?}
 //
 // Under /faults, with the control token:
 //
@@ -146,8 +153,10 @@ func (s *Sandbox) Handler() http.Handler {
 			mux.Handle(rt.method+" /"+rt.system+rt.path, s.serve(rt))
 		}
 	}
-	for pattern, handle := range s.controlRoutes() {
-		mux.Handle(pattern, s.control(handle))
+	for _, routes := range []map[string]controlHandler{s.controlRoutes(), s.backOfficeRoutes()} {
+		for pattern, handle := range routes {
+			mux.Handle(pattern, s.control(handle))
+		}
 	}
 	return mux
 }

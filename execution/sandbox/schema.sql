@@ -48,6 +48,23 @@ CREATE TABLE IF NOT EXISTS sandbox.price_changes (
 );
 CREATE INDEX IF NOT EXISTS price_changes_key ON sandbox.price_changes (key);
 
+-- Every notice of a price that really went out; the key is not unique, as above.
+CREATE TABLE IF NOT EXISTS sandbox.price_notices (
+    id          bigint      GENERATED ALWAYS AS IDENTITY (START WITH 70001) PRIMARY KEY,
+    key         text        NOT NULL,
+    product_id  text        NOT NULL REFERENCES sandbox.products,
+    price_cents bigint      NOT NULL,
+    version     bigint      NOT NULL,
+    actor       text,
+    at          timestamptz NOT NULL DEFAULT clock_timestamp()
+);
+CREATE INDEX IF NOT EXISTS price_notices_key ON sandbox.price_notices (key);
+CREATE INDEX IF NOT EXISTS price_notices_product ON sandbox.price_notices (product_id, id);
+
+-- What the catalogue really did, by key.
+CREATE OR REPLACE VIEW sandbox.catalog_effects AS
+    SELECT key FROM sandbox.price_changes UNION ALL SELECT key FROM sandbox.price_notices;
+
 CREATE TABLE IF NOT EXISTS sandbox.orders (
     id             text        PRIMARY KEY,
     customer_id    text        NOT NULL,
