@@ -141,11 +141,11 @@ func check(ctx context.Context, tool *rule.Tool, p Proposal) (action.Content, er
 func bearings(c *contract.Contract, payload []byte, asked *action.Target) (*action.Target, string, error) {
 	scope, err := c.ScopeOf(payload)
 	if err != nil {
-		return nil, "", err
+		return nil, "", action.Under("/payload", err)
 	}
 	typ, id, ok, err := c.TargetOf(payload)
 	if err != nil {
-		return nil, "", err
+		return nil, "", action.Under("/payload", err)
 	}
 	if !ok {
 		return asked, scope, nil

@@ -4,6 +4,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"countersign/action"
 )
@@ -27,7 +28,7 @@ func (c *Contract) TargetOf(payload []byte) (typ, id string, ok bool, err error)
 	for _, pointer := range c.Target.ID {
 		text, ok := idText(doc.at(pointer))
 		if !ok || len(text) > maxTargetID {
-			refusal.At(pointer, "names the target: it must be a non-empty text or a whole number")
+			refusal.At(pointer, "names the target: it must be a text without control characters or a whole number")
 			continue
 		}
 		parts = append(parts, text)
@@ -60,18 +61,19 @@ func (c *Contract) ScopeOf(payload []byte) (string, error) {
 	text, ok := idText(doc.at(c.Target.Scope))
 	if !ok || len(text) > maxTargetID {
 		return "", action.Refuse(action.InvalidPayload, "The payload does not name its scope.").
-			At(c.Target.Scope, "names the scope: it must be a non-empty text or a whole number")
+			At(c.Target.Scope, "names the scope: it must be a text without control characters or a whole number")
 	}
 	return text, nil
 }
 
-// idText is a value that can name something.
+// idText is a value that can name something. Control characters cannot: such a
+// name could be neither looked up nor read.
 func idText(n *node) (string, bool) {
 	switch {
 	case n == nil:
 		return "", false
 	case n.kind == stringKind:
-		return n.text, n.text != ""
+		return n.text, n.text != "" && !strings.ContainsFunc(n.text, unicode.IsControl)
 	case n.kind == numberKind:
 		_, err := strconv.ParseInt(n.text, 10, 64)
 		return n.text, err == nil
