@@ -26,6 +26,7 @@ import (
 type DB struct {
 	pool       *sqlx.DB
 	statements sync.Map // SQL text → *sqlx.Stmt
+	patience   time.Duration
 	pulse      pulse
 }
 
@@ -60,7 +61,9 @@ func Open(ctx context.Context, dsn string, o Options) (*DB, error) {
 	if err := pool.PingContext(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("reaching the database: %w", err), pool.Close())
 	}
-	return &DB{pool: pool}, nil
+	// Longer than any statement: it only ends a wait for a connection, or for a
+	// server that is gone.
+	return &DB{pool: pool, patience: 2 * o.StatementTimeout}, nil
 }
 
 // withOptions adds server settings to a URL, keeping those it has.
@@ -104,6 +107,8 @@ func (db *DB) prepared(ctx context.Context, query string) (*sqlx.Stmt, error) {
 
 // get reads one row; sql.ErrNoRows when there is none.
 func (db *DB) get(ctx context.Context, into any, query string, args ...any) error {
+	ctx, cancel := context.WithTimeout(ctx, db.patience)
+	defer cancel()
 	s, err := db.prepared(ctx, query)
 	if err != nil {
 		return mapError(err)
@@ -113,6 +118,8 @@ func (db *DB) get(ctx context.Context, into any, query string, args ...any) erro
 
 // selectAll reads all rows into a slice.
 func (db *DB) selectAll(ctx context.Context, into any, query string, args ...any) error {
+	ctx, cancel := context.WithTimeout(ctx, db.patience)
+	defer cancel()
 	s, err := db.prepared(ctx, query)
 	if err != nil {
 		return mapError(err)
@@ -124,7 +131,7 @@ func (db *DB) selectAll(ctx context.Context, into any, query string, args ...any
 // context that the caller's client cannot cancel. The driver may repeat it when
 // an answer is lost: every statement here is guarded by an op or a version.
 func (db *DB) write(ctx context.Context, into any, query string, args ...any) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), db.patience)
 	defer cancel()
 	s, err := db.prepared(ctx, query)
 	if err != nil {
@@ -132,10 +139,6 @@ func (db *DB) write(ctx context.Context, into any, query string, args ...any) er
 	}
 	return lost(s.GetContext(ctx, into, args...))
 }
-
-// writeTimeout is longer than any statement timeout: it only ends a wait for a
-// connection or for a server that is gone.
-const writeTimeout = 20 * time.Second
 
 // lost tells the errors after which nobody knows whether a write committed.
 func lost(err error) error {
@@ -162,6 +165,8 @@ func mapError(err error) error {
 		switch class := string(pe.Code.Class()); {
 		case class == "53":
 			return action.Refuse(action.OutcomeUnknown, "The database has no room for more right now. Nothing was recorded: repeat the request with the same key later.").Because("database-full").From(err)
+		case pe.Code == "25006":
+			return action.Refuse(action.OutcomeUnknown, "The database takes no changes right now. Nothing was recorded: repeat the request with the same key later.").Because("database-read-only").From(err)
 		case class == "08", class == "57", class == "25":
 			return unreachable(err)
 		}
