@@ -174,16 +174,24 @@ func queued(f approvals.QueueFilter) *where {
 	if f.Expiring > 0 {
 		w.add("a.expires_at < (SELECT app_now()) + ? * interval '1 second'", f.Expiring.Seconds())
 	}
-	const mine = `(a.roles && ? AND NOT a.deciders @> ARRAY[?] AND NOT a.actor_id = ANY (?)
-        AND a.client_id NOT IN (SELECT c.id FROM clients c WHERE c.owner = ?))`
-	args := []any{pq.StringArray(f.Roles), f.Person.ID, pq.StringArray(f.Person.Actors), f.Person.ID}
 	switch f.Tab {
 	case approvals.NeedsMe:
-		w.add(mine, args...)
+		w.mine(f, "")
 	case approvals.ForOthers:
-		w.add("NOT "+mine, args...)
+		w.mine(f, "NOT ")
 	}
 	return w
+}
+
+// mine limits to what a person may decide on, has not decided on and is asked
+// for, as people.RolesOn says; or, with "NOT ", to the rest. None of its
+// conditions may be null: then a proposal would be in neither.
+func (w *where) mine(f approvals.QueueFilter, not string) {
+	list := func(s []string) pq.StringArray { return append(pq.StringArray{}, s...) }
+	w.add(not+`(a.roles && ? AND NOT a.deciders @> ARRAY[?]
+        AND lower(btrim(a.actor_id)) NOT IN (SELECT lower(btrim(own)) FROM unnest(?::text[]) own)
+        AND a.client_id NOT IN (SELECT c.id FROM clients c WHERE c.owner = ?))`,
+		list(f.Roles), f.Person.ID, list(f.Person.Actors), f.Person.ID)
 }
 
 // Work returns actions that an executor should do something about, oldest
