@@ -124,8 +124,8 @@ func (s System) check() error {
 	if s.ReadToken.Set() && s.ReadToken == s.WriteToken {
 		problems = append(problems, errors.New("write_token: is the read token; what looks at results must not be able to change them"))
 	}
-	if s.ActorHeader != "" && http.CanonicalHeaderKey(s.ActorHeader) == "Authorization" {
-		problems = append(problems, errors.New("actor_header: Authorization carries the token"))
+	if name := http.CanonicalHeaderKey(s.ActorHeader); name != "" && !strings.HasPrefix(name, "X-") {
+		problems = append(problems, errors.New("actor_header: is a header of your own, starting with X-"))
 	}
 	return errors.Join(problems...)
 }

@@ -74,7 +74,7 @@ func TestConfigRefusals(t *testing.T) {
 		"console: http://c\nkey: {env: TEST_KEY}\nsystems: [{tools: ['a*b'], base_url: 'http://s'}]":                                                        `"a*b" is no name`,
 		"console: http://c\nkey: {env: TEST_KEY}\nsystems: [{tools: [t], base_url: 'http://s?x'}]":                                                          "base_url: is not http",
 		"console: http://c\nkey: {env: TEST_KEY}\n" + strings.Replace(system, "[t]", "[t, t]", 1):                                                           `"t" is given twice`,
-		"console: http://c\nkey: {env: TEST_KEY}\n" + strings.Replace(system, "}", ", actor_header: authorization}", 1):                                     "Authorization carries the token",
+		"console: http://c\nkey: {env: TEST_KEY}\n" + strings.Replace(system, "}", ", actor_header: authorization}", 1):                                     "actor_header: is a header of your own",
 		"console: http://c\nkey: {env: TEST_KEY}\nsystems: [{tools: [t], base_url: 'http://s', read_token: {env: TEST_KEY}, write_token: {env: TEST_KEY}}]": "write_token: is the read token",
 	} {
 		c, err := ParseConfig([]byte(text))

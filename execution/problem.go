@@ -20,6 +20,7 @@ type Problem struct {
 	cause       error
 }
 
+// Error is the code and the console's sentence.
 func (p *Problem) Error() string {
 	text := p.Code + ": " + cmp.Or(p.Detail, p.Title, http.StatusText(p.Status))
 	if p.cause != nil {

@@ -34,6 +34,7 @@ type ToolError struct {
 	cause  error
 }
 
+// Error is the code, the tool and the sentence.
 func (e *ToolError) Error() string { return fmt.Sprintf("%s: %s: %s", e.Code, e.Tool, e.Reason) }
 
 // Unwrap returns what broke underneath, for logs only.
@@ -70,7 +71,7 @@ func codeOf(code action.Code) string {
 	switch code {
 	case action.UnknownTool:
 		return UnknownTool
-	case action.InvalidPayload, action.InvalidArgument:
+	case action.InvalidPayload, action.InvalidArgument, action.Malformed, action.TooLarge:
 		return InvalidArgument
 	case action.ToolUnavailable, action.Paused:
 		return ToolUnavailable

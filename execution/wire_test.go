@@ -2,7 +2,6 @@ package execution
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -187,7 +186,7 @@ func TestOneRequestPerAttempt(t *testing.T) {
 	})
 }
 
-func TestAnswersAreWorthWhatTheContractSays(t *testing.T) {
+func TestReport28_OnlyListedStatusesAreFailures(t *testing.T) {
 	unknown, failure, success := action.Unknown, action.Failure, action.Success
 	for status, want := range map[int]action.Outcome{
 		200: success, 201: success, 202: success, 206: unknown, 207: unknown,
@@ -358,51 +357,5 @@ func TestRequestOnTheWire(t *testing.T) {
 	}
 	if _, o := sendPrice(t, t.Context(), server.URL, openGate(), nil); o.Code != contract.CodeNotSent {
 		t.Errorf("an unknown certificate: %+v", o)
-	}
-}
-
-func TestFingerprintIsOfWhatIsSent(t *testing.T) {
-	c := parseContract(t, priceContract)
-	print := func(base, payload, key, version string) string {
-		wire, err := c.Request(base, []byte(payload), key, version)
-		if err != nil {
-			t.Fatal(err)
-		}
-		req, err := wireRequest(wire, Secret{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return fingerprint(wire, req.URL)
-	}
-	base := print("http://a", pricePayload, "exk_1", "8")
-	if base != print("http://b", pricePayload, "exk_1", "8") {
-		t.Error("the host is not what is done")
-	}
-	for name, other := range map[string]string{
-		"payload": print("http://a", strings.Replace(pricePayload, "105", "106", 1), "exk_1", "8"),
-		"target":  print("http://a", strings.Replace(pricePayload, "4411", "4412", 1), "exk_1", "8"),
-		"key":     print("http://a", pricePayload, "exk_2", "8"),
-		"version": print("http://a", pricePayload, "exk_1", "9"),
-	} {
-		if other == base {
-			t.Errorf("another %s has the same fingerprint", name)
-		}
-	}
-}
-
-func TestEvidenceIsWhatTheConsoleCanKeep(t *testing.T) {
-	long := bytes.Repeat([]byte("x"), 3*maxText)
-	for _, c := range []struct{ body, want string }{
-		{``, ``},
-		{`{"a":1}`, `{"a":1}`},
-		{`{"a":1,"a":2}`, `"{\"a\":1,\"a\":2}"`},
-		{"<p>\xff</p>", `"\u003cp\u003e` + "\uFFFD" + `\u003c/p\u003e"`},
-	} {
-		if got := string(evidence([]byte(c.body))); got != c.want {
-			t.Errorf("evidence of %q is %s, want %s", c.body, got, c.want)
-		}
-	}
-	if got := evidence(long); len(got) > maxText+100 || !bytes.Contains(got, []byte("6144 bytes in all")) {
-		t.Errorf("a long text became %d bytes: %s", len(got), got[len(got)-60:])
 	}
 }
