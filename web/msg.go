@@ -93,6 +93,8 @@ func plainArg(ctx context.Context, v any) any {
 		return Clock(ctx, v)
 	case time.Duration:
 		return Span(ctx, v)
+	case string:
+		return Outside(v).Plain()
 	default:
 		return v
 	}

@@ -24,7 +24,7 @@ type PersonRow struct {
 	Username Text
 	Roles    []string
 	Disabled bool
-	LastSeen time.Time // zero: never signed in
+	LastSeen time.Time // zero: not signed in now
 }
 
 // PersonForm posts to /people: op, name, username, roles (repeated), password.
@@ -33,6 +33,7 @@ type PersonForm struct {
 	Name     Own
 	Username Own
 	Roles    []string
+	Others   []string // roles to choose from beside Roles(): those that contracts ask for
 	Refused  *Refusal
 }
 
@@ -42,8 +43,9 @@ type PersonPage struct {
 	Person  PersonRow
 	Created time.Time
 	Op      string
-	Self    bool    // the viewer: cannot disable or demote themselves
-	Secret  *Secret // a new password, shown once
+	Self    bool     // the viewer: cannot disable or demote themselves
+	Secret  *Secret  // a link to sign in with, shown once
+	Others  []string // as in PersonForm
 	Clients []ClientRow
 	Refused *Refusal
 	Events  []Admin
@@ -51,7 +53,7 @@ type PersonPage struct {
 
 // Secret is something that is shown once and cannot be shown again.
 type Secret struct {
-	Value   string
+	Value   string    // empty: it was shown before
 	Expires time.Time // zero: it does not
 }
 
@@ -100,6 +102,7 @@ type Key struct {
 	Expires  time.Time // zero: never
 	LastSeen time.Time // zero: never used
 	Revoked  bool
+	Over     bool // does not work any more: revoked or expired
 }
 
 // ClientForm posts to /clients: op, name, owner (person id), roles (repeated),
@@ -131,6 +134,7 @@ type ClientPage struct {
 	Created time.Time
 	Op      string
 	NewKey  *Secret
+	Days    Own   // for which a second key shall work
 	Open    Count // proposals of it that wait
 	Refused *Refusal
 	Events  []Admin
@@ -138,7 +142,7 @@ type ClientPage struct {
 }
 
 // AccountPage is the viewer's own page. Its forms post to /account/password
-// (current, password, again), /account/preferences (lang, zone) and
+// (op, current, password, again), /account/preferences (lang, zone) and
 // /account/sessions/{id}/end, /account/sessions/end-others.
 type AccountPage struct {
 	Name     Text
@@ -150,6 +154,8 @@ type AccountPage struct {
 	Sessions []Session
 	Op       string
 	Refused  *Refusal
+
+	NoCurrent bool // just came in with a link: the old password is not asked for
 }
 
 // Session is one browser in which the viewer is signed in.

@@ -39,7 +39,10 @@ func (r *Refusal) At(pointer, detail string) *Refusal {
 
 // Words is the refusal as a sentence or two: what was refused and what to do.
 func (r *Refusal) Words() Msg {
-	key := firstKnown("refusal."+r.Code+"."+r.Reason, "refusal."+r.Code+".plain", "refusal.internal.plain")
+	key := firstKnown("refusal."+r.Code+".plain", "refusal.internal.plain")
+	if r.exact() {
+		key = "refusal." + r.Code + "." + r.Reason
+	}
 	var pairs []any
 	for _, k := range slices.Sorted(maps.Keys(r.Args)) {
 		pairs = append(pairs, k, r.Args[k])
@@ -48,9 +51,10 @@ func (r *Refusal) Words() Msg {
 }
 
 // exact reports whether there are words for this very reason, so that the
-// English detail would only repeat them.
+// English detail would only repeat them. Of several wrong places the reason is
+// that of the first alone.
 func (r *Refusal) exact() bool {
-	return r.Reason != "" && known("refusal."+r.Code+"."+r.Reason)
+	return r.Reason != "" && len(r.Fields) < 2 && known("refusal."+r.Code+"."+r.Reason)
 }
 
 // field returns what is wrong with an input, if anything is.

@@ -130,11 +130,10 @@ func (c *cutter) letter(at int, r rune, n int) {
 	switch {
 	case k == stacked:
 		marks, prev := c.marks, c.prev
-		c.put(at, n, segment{kind: segChip, cp: r, class: k})
+		c.put(at, n, segment{kind: segChip, cp: r, class: k, benign: inEmoji(c.last, r)})
 		c.marks, c.prev = marks, prev
 	case k != visible:
-		before := c.last
-		c.put(at, n, segment{kind: segChip, cp: r, class: k, benign: inEmoji(before, r)})
+		c.put(at, n, segment{kind: segChip, cp: r, class: k, benign: inEmoji(c.last, r)})
 	case c.alike[at]:
 		c.put(at, n, segment{kind: segAlike, text: c.src[at : at+n]})
 		c.prev = r
@@ -144,11 +143,13 @@ func (c *cutter) letter(at int, r rune, n int) {
 }
 
 // inEmoji reports whether r is part of an ordinary emoji: a presentation
-// selector or a joiner right after a symbol.
+// selector, a joiner or a keycap right after a symbol or digit.
 func inEmoji(before, r rune) bool {
 	switch r {
 	case 0xFE0E, 0xFE0F:
 		return unicode.In(before, unicode.So, unicode.Sm, unicode.Po) || (before >= '0' && before <= '9')
+	case 0x20E3:
+		return before == 0xFE0F
 	case 0x200D:
 		return unicode.Is(unicode.So, before) || before == 0xFE0F || (before >= 0x1F3FB && before <= 0x1F3FF)
 	}

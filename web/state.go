@@ -86,11 +86,15 @@ func (s Status) Words() Msg {
 
 // role is the word for a role; a contract may ask for roles that only its
 // owner knows, which stand as written.
-func role(r string) any {
-	if key := "role." + r; known(key) {
+func role(r string) any { return named("role", r) }
+
+// named is the word that a table of the locale files has for a code, or the
+// code as written.
+func named(table, code string) any {
+	if key := table + "." + code; known(key) {
 		return msg(key)
 	}
-	return OutsideName(r)
+	return OutsideName(code)
 }
 
 // roles joins roles in words.

@@ -33,7 +33,7 @@ func adminStories() []Story {
 		}},
 		{"person-new-refused", func(l web.Lang) templ.Component {
 			return web.PersonNewView(adminFrame(l, web.People), web.PersonForm{Op: "op_1", Name: "Ana \"the\" <Ruiz>", Username: "ana", Roles: []string{"support"},
-				Refused: web.NewRefusal("invalid-argument", "taken", "", nil).At("/username", "is taken already")})
+				Refused: web.NewRefusal("invalid-argument", "username-taken", "", nil).At("/username", "is taken already")})
 		}},
 		{"person", func(l web.Lang) templ.Component {
 			return web.PersonView(adminFrame(l, web.People), personPage())
