@@ -289,6 +289,9 @@ func current(snap action.Snapshot, op string, ifMatch int64) error {
 	if _, done := snap.Action.Done(op); done || snap.Action.Version == ifMatch {
 		return nil
 	}
+	if snap.Action.State == action.Expired { // which may have been written just now
+		return action.Refuse(action.ExpiredCode, "The time for this is over. Propose it again if it is still wanted.").With("state", string(action.Expired))
+	}
 	return action.Refuse(action.StaleRevision, fmt.Sprintf("The action is at version %d, not %d. Read it again.", snap.Action.Version, ifMatch)).
 		With("version", fmt.Sprint(snap.Action.Version))
 }
