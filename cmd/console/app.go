@@ -1,0 +1,88 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"strings"
+	"sync"
+
+	"countersign/action/rule"
+	"countersign/approvals"
+	"countersign/handlers"
+	"countersign/people"
+	"countersign/triage"
+)
+
+// app is a console that serves: database, services, HTTP, background loops.
+type app struct {
+	db        *database
+	people    *people.Service
+	catalogue *rule.Catalogue
+	http      *httpServer
+	loops     *background
+}
+
+// appConfig is what a console needs to serve.
+type appConfig struct {
+	listener  net.Listener
+	tls       *tls.Config
+	publicURL string
+	secret    secret
+	demo      bool
+	log       *slog.Logger
+}
+
+// startApp serves a console on an open database.
+func startApp(ctx context.Context, db *database, o appConfig) (*app, error) {
+	signer, err := approvals.NewSigner(ctx, db, o.secret.bytes, o.publicURL, audience)
+	if err != nil {
+		return nil, fmt.Errorf("%w; the secret is from %s", err, o.secret.source)
+	}
+	a := &app{db: db, people: people.New(db), catalogue: rule.NewCatalogue(db)}
+	stopping := make(chan struct{})
+	handler, err := handlers.New(handlers.Config{
+		Log:       o.log,
+		Approvals: approvals.New(db, a.catalogue, db, signer, approvals.DefaultMaxOpen),
+		Triage:    triage.New(db, a.catalogue),
+		People:    a.people,
+		Sessions:  people.NewSessions(db, strings.HasPrefix(o.publicURL, "https:")),
+		Reads:     db,
+		Pages:     db,
+		Directory: db,
+		Ready:     db.Ping,
+		Stopping:  stopping,
+		PublicURL: o.publicURL,
+		Demo:      o.demo,
+	})
+	if err != nil {
+		return nil, err
+	}
+	a.loops = startBackground(db, o.log)
+	a.http = startHTTP(o.listener, handler, o.tls, o.log, sync.OnceFunc(func() { close(stopping) }))
+	return a, nil
+}
+
+var errDatabaseEnded = errors.New("PostgreSQL ended by itself; its log is in the data folder")
+
+// wait returns when the program is asked to stop, nil, or cannot go on.
+func (a *app) wait(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return nil
+	case err := <-a.http.failed:
+		return err
+	case <-a.db.gone():
+		return errDatabaseEnded
+	}
+}
+
+// stop drains requests and ends the loops. The database stays open.
+func (a *app) stop() error {
+	err := a.http.stop()
+	a.loops.stop()
+	return err
+}

@@ -1,0 +1,39 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"countersign/action"
+)
+
+// sweepBatch is how many actions one round of the sweep changes at most.
+const sweepBatch = 500
+
+// background runs what happens without a request. Every process has these
+// loops; in each, one process at a time works.
+type background struct {
+	cancel context.CancelFunc
+	loops  sync.WaitGroup
+}
+
+func startBackground(db *database, log *slog.Logger) *background {
+	ctx, cancel := context.WithCancel(context.Background())
+	b := &background{cancel: cancel}
+	loop := func(name string, every time.Duration, work func(context.Context) error) {
+		b.loops.Go(func() { db.Loop(ctx, log, name, every, work) })
+	}
+	loop("sweep", time.Second, func(ctx context.Context) error {
+		return action.Sweep(ctx, db.DB, db.Due, sweepBatch)
+	})
+	loop("tidy credentials", time.Hour, db.TidyCredentials)
+	return b
+}
+
+// stop waits until what runs has ended.
+func (b *background) stop() {
+	b.cancel()
+	b.loops.Wait()
+}

@@ -1,0 +1,202 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"math"
+	"math/rand/v2"
+	"net/http"
+	"time"
+
+	"countersign/execution"
+	"countersign/execution/api"
+)
+
+// How calm the agent is.
+const (
+	agentOpen     = 12 // it proposes nothing more while so many of its proposals wait
+	agentShortest = 20 * time.Second
+	agentLongest  = 40 * time.Second
+)
+
+// agent plays the shop's assistant: it reads the shop and proposes what an
+// assistant would.
+type agent struct {
+	client *execution.Client
+	shop   *shop
+	http   *http.Client
+	log    *slog.Logger
+}
+
+func (d *demoRun) startAgent(ctx context.Context) error {
+	client, err := execution.NewClient(d.file.Console, execution.NewSecret(d.file.Keys.Proposer), execution.Options{Logger: d.log, Agent: "shop-assistant"})
+	if err != nil {
+		return err
+	}
+	a := &agent{client: client, shop: d.shop, http: &http.Client{Timeout: 10 * time.Second}, log: d.log}
+	if d.fresh {
+		a.open(ctx)
+	}
+	d.work(ctx, func(ctx context.Context) error { a.run(ctx); return nil })
+	return nil
+}
+
+// open proposes one of each kind, so that there is something to look at.
+func (a *agent) open(ctx context.Context) {
+	for _, idea := range []func(context.Context, busy) (api.Propose, bool){
+		a.firstPrice, a.firstRefund, a.steepPrice, a.transfer, a.cancelOrder, a.message,
+	} {
+		a.propose(ctx, idea)
+	}
+}
+
+// run proposes something every now and then until ctx ends.
+func (a *agent) run(ctx context.Context) {
+	for {
+		pause := agentShortest + rand.N(agentLongest-agentShortest)
+		timer := time.NewTimer(pause)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		case <-timer.C:
+		}
+		a.propose(ctx, a.idea())
+	}
+}
+
+// idea picks what to do next, the common more often.
+func (a *agent) idea() func(context.Context, busy) (api.Propose, bool) {
+	switch n := rand.IntN(20); {
+	case n < 9:
+		return a.price
+	case n < 10:
+		return a.steepPrice
+	case n < 16:
+		return a.refund
+	case n < 17:
+		return a.cancelOrder
+	case n < 19:
+		return a.message
+	}
+	return a.transfer
+}
+
+// busy are the targets that a proposal waits for already.
+type busy map[string]bool
+
+// propose proposes an idea, unless enough is waiting. An idea is false when it
+// finds nothing to do.
+func (a *agent) propose(ctx context.Context, idea func(context.Context, busy) (api.Propose, bool)) {
+	open, err := a.client.List(ctx, execution.Filter{State: "proposed", Limit: 100})
+	if err != nil || len(open.Items) >= agentOpen {
+		a.note("looked", err)
+		return
+	}
+	waiting := busy{}
+	for _, o := range open.Items {
+		if o.Target != nil {
+			waiting[o.Target.ID] = true
+		}
+	}
+	p, ok := idea(ctx, waiting)
+	if !ok {
+		return
+	}
+	_, err = a.client.Propose(ctx, p, "")
+	a.note("proposed "+p.Tool, err)
+}
+
+func (a *agent) note(what string, err error) {
+	if err != nil {
+		a.log.Info("the agent was refused", "what", what, "error", err)
+	}
+}
+
+// product and order are what the agent reads of the shop.
+type product struct {
+	ID      string  `json:"product_id"`
+	Name    string  `json:"name"`
+	Price   float64 `json:"price"`
+	Status  string  `json:"status"`
+	Version int64   `json:"version"`
+}
+
+type order struct {
+	ID         string  `json:"order_id"`
+	Customer   string  `json:"customer_name"`
+	Refundable float64 `json:"refundable"`
+	Status     string  `json:"status"`
+}
+
+// read reads a page of the shop with a token that cannot write.
+func (a *agent) read(ctx context.Context, path, token string, into any) bool {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, a.shop.url+path, nil)
+	if err != nil {
+		a.note("read", err)
+		return false
+	}
+	req.Header.Set("Authorization", "Bearer "+token)
+	resp, err := a.http.Do(req)
+	if err != nil {
+		a.note("read", err)
+		return false
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
+	if err == nil && resp.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s answered %s", path, resp.Status)
+	}
+	if err == nil {
+		err = json.Unmarshal(text, into)
+	}
+	a.note("read", err)
+	return err == nil
+}
+
+// products reads what is on sale and waits for no decision.
+func (a *agent) products(ctx context.Context, waiting busy) []product {
+	var page struct {
+		Items []product `json:"items"`
+	}
+	if !a.read(ctx, "/catalog/products", a.shop.Tokens().CatalogRead, &page) {
+		return nil
+	}
+	var free []product
+	for _, p := range page.Items {
+		if p.Status == "on_sale" && !waiting[p.ID] {
+			free = append(free, p)
+		}
+	}
+	return free
+}
+
+// orders reads what can be refunded and waits for no decision.
+func (a *agent) orders(ctx context.Context, waiting busy) []order {
+	var page struct {
+		Items []order `json:"items"`
+	}
+	if !a.read(ctx, "/refunds/orders", a.shop.Tokens().RefundsRead, &page) {
+		return nil
+	}
+	var free []order
+	for _, o := range page.Items {
+		if o.Status != "closed" && o.Refundable >= 5 && !waiting[o.ID] && o.ID != pastedOrder {
+			free = append(free, o)
+		}
+	}
+	return free
+}
+
+func pick[T any](items []T) (item T, ok bool) {
+	if len(items) == 0 {
+		return item, false
+	}
+	return items[rand.IntN(len(items))], true
+}
+
+// round keeps cents.
+func round(amount float64) float64 { return math.Round(amount*100) / 100 }

@@ -1,0 +1,47 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"countersign/execution"
+)
+
+func runExecutor(ctx context.Context, c *call) error {
+	console := c.text("console", "COUNTERSIGN_URL", "", "`URL` of the console; the configuration's when left out")
+	key := c.text("key", "COUNTERSIGN_KEY", "", "API `KEY` with the role executor; better in the environment, where ps does not show it")
+	file := c.text("config", "COUNTERSIGN_EXECUTOR_CONFIG", "", "`FILE` that tells the business systems: YAML")
+	logger := c.logFlag()
+	if _, err := c.parse(); err != nil {
+		return err
+	}
+	log, err := logger()
+	if err != nil {
+		return err
+	}
+	if *file == "" {
+		return usage("--config is missing: it tells which tools are served, where and with which credentials")
+	}
+	config, err := execution.LoadConfig(*file)
+	if err != nil {
+		return err
+	}
+	if *console != "" {
+		config.Console = *console
+	}
+	if *key != "" {
+		config.Key = execution.NewSecret(*key)
+	}
+	executor, err := execution.New(config, execution.Options{Logger: log})
+	if err != nil {
+		return err
+	}
+	settings := []setting{{"console", config.Console}, {"key", config.Key.String()}}
+	for _, s := range config.Systems {
+		settings = append(settings, setting{"system " + s.BaseURL,
+			fmt.Sprintf("%s; read token %s, write token %s", strings.Join(s.Tools, ", "), s.ReadToken, s.WriteToken)})
+	}
+	c.summary(settings)
+	return executor.Run(ctx)
+}
