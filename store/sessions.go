@@ -72,6 +72,23 @@ func (db *DB) PersonSessions(ctx context.Context, person string) ([]people.Sessi
 	return sessions, nil
 }
 
+// SignedIn returns when each person who has a live session was last seen, by id.
+func (db *DB) SignedIn(ctx context.Context) (map[string]time.Time, error) {
+	var rows []struct {
+		Person string    `db:"id"`
+		SeenAt time.Time `db:"seen_at"`
+	}
+	err := db.selectAll(ctx, &rows, `
+SELECT p.id, max(s.seen_at) AS seen_at
+FROM sessions s JOIN persons p ON p.id = s.person_id AND p.epoch = s.epoch AND p.disabled_at IS NULL
+WHERE s.ends_at > app_now() AND s.seen_at > app_now() - make_interval(secs => $1) GROUP BY p.id`, people.IdleTimeout.Seconds())
+	seen := make(map[string]time.Time, len(rows))
+	for _, r := range rows {
+		seen[r.Person] = r.SeenAt.UTC()
+	}
+	return seen, err
+}
+
 // StartSession writes a session in place of the one that the browser had. False
 // when the person was disabled or their epoch moved on. Writing it again
 // changes nothing.
