@@ -190,7 +190,7 @@ func (db *DB) OpenProposals(ctx context.Context, client string) (int, error) {
 // Due returns actions that time alone has changed, oldest first.
 func (db *DB) Due(ctx context.Context, limit int) ([]string, error) {
 	var ids []string
-	err := db.selectAll(ctx, &ids, `SELECT id FROM actions WHERE due_at <= app_now() ORDER BY due_at LIMIT $1`, limit)
+	err := db.selectAll(ctx, &ids, `SELECT id FROM actions WHERE due_at <= (SELECT app_now()) ORDER BY due_at LIMIT $1`, limit)
 	return ids, err
 }
 

@@ -80,6 +80,14 @@ func (w *where) in(state action.State) {
 	}
 }
 
+// named limits to actions that have this id or hash, in whatever role. They are
+// collected first: otherwise the planner may hope to meet them soon, while it
+// reads everything from the newest on.
+func (w *where) named(ref string) {
+	w.add(`a.id = ANY (ARRAY (
+    SELECT r.id FROM actions r WHERE r.id = ? UNION ALL SELECT r.id FROM actions r WHERE r.refs @> ARRAY[?]))`, ref, ref)
+}
+
 // Actions returns the actions that a filter lets through, newest first, and
 // the database clock.
 func (db *DB) Actions(ctx context.Context, f approvals.Filter) ([]action.Action, time.Time, error) {
@@ -94,14 +102,19 @@ func (db *DB) Actions(ctx context.Context, f approvals.Filter) ([]action.Action,
 		}
 	}
 	w.in(f.State)
-	if f.Target != nil {
+	switch {
+	case f.Target == nil:
+	case f.Target.Type != "":
+		w.add("a.target_type = ? AND a.target_id = ?", f.Target.Type, f.Target.ID)
+	default:
+		w.named(f.Target.ID)
 		w.add("a.target_id = ?", f.Target.ID)
-		if f.Target.Type != "" {
-			w.add("a.target_type = ?", f.Target.Type)
-		}
+	}
+	if f.ActorID != "" {
+		w.named(f.ActorID)
 	}
 	if f.Ref != "" {
-		w.add("(a.id = ? OR a.refs @> ARRAY[?])", f.Ref, f.Ref)
+		w.named(f.Ref)
 	}
 	if f.Approver != "" {
 		w.add("a.refs @> ARRAY[?]", f.Approver)
