@@ -41,6 +41,14 @@ func refuse(status int, code, detail string) answer {
 	return answer{status: status, body: data}
 }
 
+// orRefuse is the refusal, or no answer at all.
+func orRefuse(refusal *answer) answer {
+	if refusal == nil {
+		return answer{}
+	}
+	return *refusal
+}
+
 // moved refuses a write that looked at another version than the present one,
 // which the ETag tells.
 func moved(what string, version int64) answer {

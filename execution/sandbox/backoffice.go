@@ -20,6 +20,8 @@ func (s *Sandbox) backOfficeRoutes() map[string]controlHandler {
 		"PUT /catalog/people/{person_id}":    s.setPermission,
 		"PUT /catalog/products/{product_id}": s.changeProduct,
 		"PUT /orders/orders/{order_id}":      s.changeShopOrder,
+		"PUT /refunds/orders/{order_id}":     s.changeRefundOrder,
+		"PUT /refunds/callback":              s.setCallback,
 	}
 }
 
@@ -127,6 +129,41 @@ func (s *Sandbox) changeShopOrder(ctx context.Context, r *http.Request, body []b
 			       updated_at = CASE WHEN $2 = '' THEN updated_at ELSE clock_timestamp() END,
 			       cancels = coalesce(nullif($3, ''), cancels), restores = coalesce(nullif($4, ''), restores)
 			 WHERE id = $1 RETURNING `+shopOrderColumns, id, change.Status, change.Cancels, change.Restores))
+	})
+	if errors.Is(err, sql.ErrNoRows) {
+		return unknownOrder(id), nil
+	}
+	if err != nil {
+		return answer{}, fmt.Errorf("changing an order by hand: %w", err)
+	}
+	return say(o, o.Version)
+}
+
+// changeRefundOrder sets a status, which moves the version on, or how long the
+// order's refunds take, which is no change of the order.
+func (s *Sandbox) changeRefundOrder(ctx context.Context, r *http.Request, body []byte) (answer, error) {
+	var change struct {
+		Status  string `json:"status"`
+		Settles *int   `json:"settles_after_ms"`
+	}
+	err := strictJSON(body, &change)
+	if err != nil || (change.Status == "") == (change.Settles == nil) || !slices.Contains([]string{"", "paid", "closed"}, change.Status) ||
+		change.Settles != nil && (*change.Settles < 0 || *change.Settles > maxCallbackMS) {
+		return badChange("The body is {status: paid or closed} or {settles_after_ms: 0 to 3600000}.")
+	}
+	id := r.PathValue("order_id")
+	if !clean(id) {
+		return unclean(), nil
+	}
+	var o order
+	err = s.alone(ctx, func(conn *sql.Conn) error {
+		return o.scan(conn.QueryRowContext(ctx, `
+			UPDATE sandbox.orders
+			   SET status = CASE WHEN $2 = 'closed' THEN 'closed' WHEN $2 = '' THEN status WHEN refunded_cents = 0 THEN 'paid'
+			                     WHEN refunded_cents < paid_cents THEN 'partly_refunded' ELSE 'refunded' END,
+			       version = version + CASE WHEN $2 = '' THEN 0 ELSE 1 END,
+			       settles_after_ms = CASE WHEN $2 = '' THEN nullif($3::integer, 0) ELSE settles_after_ms END
+			 WHERE id = $1 RETURNING `+orderColumns, id, change.Status, change.Settles))
 	})
 	if errors.Is(err, sql.ErrNoRows) {
 		return unknownOrder(id), nil

@@ -71,11 +71,8 @@ func (s *Sandbox) cancelOrder(ctx context.Context, c *call) (answer, error) {
 
 func applyCancel(ctx context.Context, tx *sql.Tx, c *call, req orderRequest) (answer, error) {
 	o, refusal, err := wanted(ctx, tx, c, req.OrderID, req.Version)
-	if err != nil {
-		return answer{}, err
-	}
-	if refusal != nil {
-		return *refusal, nil
+	if err != nil || refusal != nil {
+		return orRefuse(refusal), err
 	}
 	if o.Status != "paid" {
 		return refuse(http.StatusUnprocessableEntity, "order-"+o.Status, fmt.Sprintf("The order is %s: it cannot be cancelled.", o.Status)), nil

@@ -219,8 +219,8 @@ func TestSeedIsIdempotentAndKeepsWork(t *testing.T) {
 	if n := len(s.get("/catalog/products").body["items"].([]any)); n != 12 {
 		t.Errorf("%d products, want 12", n)
 	}
-	if n := len(s.get("/refunds/orders").body["items"].([]any)); n != 24 {
-		t.Errorf("%d orders, want 24", n)
+	if n := len(s.get("/refunds/orders").body["items"].([]any)); n != 25 {
+		t.Errorf("%d orders, want 25", n)
 	}
 	if n := len(s.get("/refunds/orders/10073/refunds").body["refunds"].([]any)); n != 1 {
 		t.Errorf("%d refunds on 10073, want 1", n)

@@ -84,6 +84,8 @@ func uses() []use {
 		{tool: "refunds.get_operation", input: `{"execution_key":"k"}`},
 		{tool: "refunds.refund_order", input: back20, key: "k", version: "1"},
 		{tool: "refunds.get_operation", input: `{"execution_key":"k"}`},
+		{tool: "refunds.refund_order", input: later20, key: "k3"},
+		{tool: "refunds.get_operation", input: `{"execution_key":"k3"}`},
 		{tool: "orders.get_order", input: `{"order_id":"10088"}`},
 		{tool: "orders.get_coupon", input: `{"order_id":"10088"}`},
 		{tool: "orders.get_operation", input: `{"execution_key":"k"}`},
@@ -147,7 +149,7 @@ func TestContractsDescribeWhatIsServed(t *testing.T) {
 			t.Errorf("%s answered %d %s: %s", u.tool, r.status, r.raw, got.Reason)
 		}
 		for _, pointer := range c.Display.AllowOutput {
-			if _, ok := r.body[strings.TrimPrefix(pointer, "/")]; !ok {
+			if _, ok := r.body[strings.TrimPrefix(pointer, "/")]; !ok && r.status == http.StatusOK {
 				t.Errorf("%s allows %s, which is not in %s", u.tool, pointer, r.raw)
 			}
 		}

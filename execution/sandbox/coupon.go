@@ -51,12 +51,10 @@ func (s *Sandbox) restoreCoupon(ctx context.Context, c *call) (answer, error) {
 
 func applyRestore(ctx context.Context, tx *sql.Tx, c *call, req orderRequest) (answer, error) {
 	o, refusal, err := wanted(ctx, tx, c, req.OrderID, req.Version)
-	if err != nil {
-		return answer{}, err
+	if err != nil || refusal != nil {
+		return orRefuse(refusal), err
 	}
 	switch {
-	case refusal != nil:
-		return *refusal, nil
 	case o.CouponCode == nil || *o.CouponCode != req.Coupon:
 		return noCoupon(req.OrderID), nil
 	case *o.CouponStatus != "void":

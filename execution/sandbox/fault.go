@@ -13,14 +13,14 @@ import (
 //
 //	X-Sandbox-Fault: act-then-delay; delay_ms=1500
 //
-// Parameters are delay_ms, status and ignore_key (true).
+// Parameters are delay_ms, status, ignore_key (true) and those of Delivery.
 const FaultHeader = "X-Sandbox-Fault"
 
 // Kind names a fault.
 type Kind string
 
 // Every fault there is. A fault on a read works on the answer in the same way;
-// lie, record-only, slow and duplicate change nothing on a read.
+// lie, record-only, slow, duplicate and accept change nothing on a read.
 const (
 	LostRequest  Kind = "lost-request"   // the connection is closed before anything is done
 	ErrorBefore  Kind = "error-before"   // status (default 500; any 3xx, 4xx or 5xx), nothing is done
@@ -34,12 +34,13 @@ const (
 	Lie          Kind = "lie"            // answers as if done, writes nothing anywhere
 	RecordOnly   Kind = "record-only"    // answers and records success under the key, the object is unchanged
 	Duplicate    Kind = "duplicate"      // the request is delivered twice, the second time after the first is done
+	Accept       Kind = "accept"         // refunds: 202, done after the delay, then a signed callback; see Delivery
 	maxDelay          = 30 * time.Second // so that nothing acts later than a contract's fence allows for
 	defaultDelay      = 5 * time.Second
 )
 
 var kinds = []Kind{LostRequest, ErrorBefore, TooMany, DelayThenAct, Slow, ActThenReset, ActThenDelay,
-	ErrorAfter, Malformed, Lie, RecordOnly, Duplicate}
+	ErrorAfter, Malformed, Lie, RecordOnly, Duplicate, Accept}
 
 // Fault is one way for a request to go wrong.
 type Fault struct {
@@ -47,6 +48,7 @@ type Fault struct {
 	DelayMS   int  `json:"delay_ms,omitempty"`   // milliseconds, up to 30000; 0: 5000
 	Status    int  `json:"status,omitempty"`     // for error-before and error-after, 300 to 599
 	IgnoreKey bool `json:"ignore_key,omitempty"` // duplicate: the second delivery does not honour the key and acts again
+	Delivery
 }
 
 func (f Fault) check() error {
@@ -58,7 +60,7 @@ func (f Fault) check() error {
 	case f.Status != 0 && (f.Status < 300 || f.Status > 599):
 		return fmt.Errorf("status is 300 to 599")
 	}
-	return nil
+	return f.Delivery.check(f.Kind)
 }
 
 func (f Fault) delay() time.Duration {
@@ -85,8 +87,11 @@ func headerFault(r *http.Request) (Fault, error) {
 	if err != nil {
 		return Fault{}, fmt.Errorf("%s: %w", FaultHeader, err)
 	}
-	f := Fault{Kind: Kind(kind), IgnoreKey: params["ignore_key"] == "true"}
-	for name, into := range map[string]*int{"delay_ms": &f.DelayMS, "status": &f.Status} {
+	f := Fault{Kind: Kind(kind), Delivery: Delivery{Outcome: params["outcome"], Forged: params["forged"]}}
+	for name, into := range map[string]*bool{"ignore_key": &f.IgnoreKey, "queued": &f.Queued, "early": &f.Early, "silent": &f.Silent} {
+		*into = params[name] == "true"
+	}
+	for name, into := range map[string]*int{"delay_ms": &f.DelayMS, "status": &f.Status, "callback_ms": &f.CallbackMS, "deliveries": &f.Deliveries} {
 		if params[name] == "" {
 			continue
 		}

@@ -91,9 +91,14 @@ func (s *Sandbox) once(ctx context.Context, c *call, name, bound string, act eff
 
 // affect runs the effect; a system that only records takes it back again.
 func (s *Sandbox) affect(ctx context.Context, tx *sql.Tx, c *call, act effect) (answer, error) {
-	if c.fault.Kind != RecordOnly {
-		return act(ctx, tx)
+	if c.fault.Kind == RecordOnly {
+		return takenBack(ctx, tx, act)
 	}
+	return act(ctx, tx)
+}
+
+// takenBack runs an effect, keeps what it answers and undoes what it did.
+func takenBack(ctx context.Context, tx *sql.Tx, act effect) (answer, error) {
 	if _, err := tx.ExecContext(ctx, `SAVEPOINT effect`); err != nil {
 		return answer{}, fmt.Errorf("marking the effect: %w", err)
 	}
@@ -147,18 +152,25 @@ func findOperation(ctx context.Context, q querier, system, key string) (operatio
 	return o, true, nil
 }
 
+// outcomeOf is the state of a key under which this was answered.
+func outcomeOf(a answer) string {
+	switch {
+	case a.status >= 400:
+		return failed
+	case a.status == http.StatusAccepted:
+		return accepted
+	}
+	return succeeded
+}
+
 // record stores the answer under the key. Only a delivery that did not honour
 // the key finds one there; it leaves the first as it is.
 func record(ctx context.Context, tx *sql.Tx, c *call, name, bound string, a answer) error {
-	status := succeeded
-	if a.status >= 400 {
-		status = failed
-	}
 	_, err := tx.ExecContext(ctx, `
 		INSERT INTO sandbox.operations (system, key, name, fingerprint, status, object, actor, http_status, etag, body)
 		VALUES ($1, $2, $3, $4, $5, $6, nullif($7, ''), $8, $9, $10)
 		ON CONFLICT (system, key) DO NOTHING`,
-		c.system, c.key, name, bound, status, c.object, c.actor, a.status, a.etag, string(a.body))
+		c.system, c.key, name, bound, outcomeOf(a), c.object, c.actor, a.status, a.etag, string(a.body))
 	if err != nil {
 		return fmt.Errorf("recording an operation: %w", err)
 	}

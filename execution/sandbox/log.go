@@ -113,3 +113,43 @@ func (s *Sandbox) countKey(ctx context.Context, r *http.Request, _ []byte) (answ
 	}
 	return say(counts, 0)
 }
+
+// posted is one callback in the outbox.
+type posted struct {
+	ID         int64           `json:"id"`
+	System     string          `json:"system"`
+	Key        string          `json:"key"`
+	MessageID  string          `json:"message_id"` // its webhook-id
+	Forged     string          `json:"forged"`     // why it is false; empty: it is true
+	Body       json.RawMessage `json:"body"`
+	Remaining  int             `json:"remaining"`   // deliveries still to be made
+	Delivered  int             `json:"delivered"`   // deliveries that were answered with 2xx
+	Tries      int             `json:"tries"`       // failures since the last of them
+	LastStatus *int            `json:"last_status"` // 0: there was no answer
+	DueAt      time.Time       `json:"due_at"`
+}
+
+// listCallbacks pages through the outbox, oldest first; the cursor is the last id.
+func (s *Sandbox) listCallbacks(ctx context.Context, r *http.Request, _ []byte) (answer, error) {
+	q := r.URL.Query()
+	limit, err := parseLimit(q.Get("limit"))
+	after, cursorErr := strconv.ParseInt("0"+q.Get("cursor"), 10, 64)
+	if err != nil || cursorErr != nil || !clean(q.Get("system"), q.Get("key")) {
+		return refuse(http.StatusBadRequest, "malformed", "limit is 1 to 500, cursor is the one you were given."), nil
+	}
+	return listing[posted]{
+		what: "callbacks", limit: limit,
+		scan: func(p *posted, r row) error {
+			var body []byte
+			err := r.Scan(&p.ID, &p.System, &p.Key, &p.MessageID, &p.Forged, &body, &p.Remaining, &p.Delivered, &p.Tries, &p.LastStatus, &p.DueAt)
+			p.Body = body
+			return err
+		},
+		cursor: func(p posted) string { return strconv.FormatInt(p.ID, 10) },
+		query: `
+			SELECT id, system, key, message_id, forged, body, remaining, delivered, tries, last_status, due_at
+			  FROM sandbox.callbacks
+			 WHERE id > $1 AND ($2 = '' OR system = $2) AND ($3 = '' OR key = $3) ORDER BY id LIMIT $4`,
+		args: []any{after, q.Get("system"), q.Get("key")},
+	}.read(ctx, s.db)
+}

@@ -11,7 +11,8 @@ import (
 )
 
 // words are the states of a key that systems name differently. A decided key
-// is SUCCEEDED, or FAILED: nothing was done under it and nothing will be.
+// is SUCCEEDED, or FAILED: nothing was done under it and nothing will be. One
+// that was promised something is ACCEPTED, then perhaps QUEUED, until then.
 type words struct {
 	undecided string // nobody asked for anything under the key, or it is still to arrive
 	working   string // a request holds the key right now
@@ -21,18 +22,19 @@ type words struct {
 type operationView struct {
 	Key        string          `json:"key"`
 	Status     string          `json:"status"`
-	Fenced     bool            `json:"fenced"` // no later write with this key can do anything any more
+	Fenced     bool            `json:"fenced"` // nothing more can happen under this key
 	Operation  *string         `json:"operation"`
 	ObjectID   *string         `json:"object_id"`
 	Actor      *string         `json:"actor"`
 	Executions int             `json:"executions"` // how often the business effect really happened
 	HTTPStatus *int            `json:"http_status"`
-	Answer     json.RawMessage `json:"answer"` // as it was first given
+	Answer     json.RawMessage `json:"answer"` // as it was given, or would be now that it is done
 	At         *time.Time      `json:"at"`
 }
 
 func (o operation) view(executions int) operationView {
-	v := operationView{Key: o.key, Status: o.status, Fenced: true, Executions: executions, At: &o.at}
+	v := operationView{Key: o.key, Status: o.status, Executions: executions, At: &o.at}
+	v.Fenced = o.status != accepted && o.status != queued
 	if o.status == fenced {
 		v.Status = failed
 		return v

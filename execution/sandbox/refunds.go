@@ -28,22 +28,23 @@ func (s *Sandbox) refundRoutes() []route {
 
 // order is an order as it is served. Its ETag is its version.
 type order struct {
-	ID           string    `json:"order_id"`
-	CustomerID   string    `json:"customer_id"`
-	CustomerName string    `json:"customer_name"`
-	PlacedAt     time.Time `json:"placed_at"`
-	Paid         cents     `json:"paid"`
-	Refunded     cents     `json:"refunded"`
-	Refundable   cents     `json:"refundable"`
-	Currency     string    `json:"currency"`
-	Status       string    `json:"status"`
-	Version      int64     `json:"version"`
+	ID           string        `json:"order_id"`
+	CustomerID   string        `json:"customer_id"`
+	CustomerName string        `json:"customer_name"`
+	PlacedAt     time.Time     `json:"placed_at"`
+	Paid         cents         `json:"paid"`
+	Refunded     cents         `json:"refunded"`
+	Refundable   cents         `json:"refundable"`
+	Currency     string        `json:"currency"`
+	Status       string        `json:"status"`
+	Version      int64         `json:"version"`
+	settlesAfter sql.NullInt64 // milliseconds from a 202 to the payment; null: paid at once
 }
 
-const orderColumns = `id, customer_id, customer_name, placed_at, paid_cents, refunded_cents, currency, status, version`
+const orderColumns = `id, customer_id, customer_name, placed_at, paid_cents, refunded_cents, currency, status, version, settles_after_ms`
 
 func (o *order) scan(r row) error {
-	err := r.Scan(&o.ID, &o.CustomerID, &o.CustomerName, &o.PlacedAt, &o.Paid, &o.Refunded, &o.Currency, &o.Status, &o.Version)
+	err := r.Scan(&o.ID, &o.CustomerID, &o.CustomerName, &o.PlacedAt, &o.Paid, &o.Refunded, &o.Currency, &o.Status, &o.Version, &o.settlesAfter)
 	if o.Refundable = o.Paid - o.Refunded; o.Status == "closed" {
 		o.Refundable = 0
 	}
@@ -237,20 +238,40 @@ func (s *Sandbox) refundOrder(ctx context.Context, c *call) (answer, error) {
 }
 
 func applyRefund(ctx context.Context, tx *sql.Tx, c *call, req refundRequest) (answer, error) {
+	o, refusal, err := refundable(ctx, tx, c, req)
+	if err != nil || refusal != nil {
+		return orRefuse(refusal), err
+	}
+	if _, _, later := c.later(o); later {
+		return acceptRefund(ctx, tx, c, o, req)
+	}
+	return payRefund(ctx, tx, c, o, req)
+}
+
+// refundable is the order of a refund, locked, or why it is not paid.
+func refundable(ctx context.Context, tx *sql.Tx, c *call, req refundRequest) (order, *answer, error) {
 	o, found, err := findOrder(ctx, tx, req.OrderID, "FOR UPDATE")
+	var refusal answer
 	switch {
 	case err != nil:
-		return answer{}, err
+		return order{}, nil, err
 	case !found:
-		return unknownOrder(req.OrderID), nil
+		refusal = unknownOrder(req.OrderID)
 	case req.Version != 0 && req.Version != o.Version && !c.unkeyed:
-		return moved("order", o.Version), nil
+		refusal = moved("order", o.Version)
 	case o.Status == "closed":
-		return refuse(http.StatusUnprocessableEntity, "order-closed", "A closed order is not refunded here any more."), nil
+		refusal = refuse(http.StatusUnprocessableEntity, "order-closed", "A closed order is not refunded here any more.")
 	case req.Amount > o.Refundable:
-		return refuse(http.StatusUnprocessableEntity, "over-refund", "The amount is more than what is left to refund."), nil
+		refusal = refuse(http.StatusUnprocessableEntity, "over-refund", "The amount is more than what is left to refund.")
+	default:
+		return o, nil, nil
 	}
-	err = o.scan(tx.QueryRowContext(ctx, `
+	return order{}, &refusal, nil
+}
+
+// payRefund pays a refund out.
+func payRefund(ctx context.Context, tx *sql.Tx, c *call, o order, req refundRequest) (answer, error) {
+	err := o.scan(tx.QueryRowContext(ctx, `
 		UPDATE sandbox.orders SET refunded_cents = refunded_cents + $2, version = version + 1,
 		       status = CASE WHEN refunded_cents + $2 = paid_cents THEN 'refunded' ELSE 'partly_refunded' END
 		 WHERE id = $1 RETURNING `+orderColumns, o.ID, int64(req.Amount)))

@@ -15,7 +15,8 @@
 //   - A key can be fenced: a later write with it is refused with 410.
 //   - Requests that miss a header, a credential or a readable body (400, 401,
 //     403, 413, 428) leave no trace under the key.
-//   - Nothing acts later than 50 seconds after its request came in.
+//   - Nothing acts later than 50 seconds after its request came in, unless it
+//     was accepted: then its key is ACCEPTED or QUEUED until it is done.
 //   - Every answer names its request: Request-Id, which the log has too.
 //
 // The catalogue, under /catalog:
@@ -36,6 +37,14 @@
 //	GET  /orders/{order_id}/refunds?execution_key=
 //	GET  /keys/{key}/refund
 //	POST /orders/{order_id}/refunds                       Idempotency-Key, optional If-Match and X-Actor
+//
+// It may answer 202 and pay later, then send a callback in the form of Standard
+// Webhooks: {type, timestamp, data}, where data has operation_id (the key),
+// status (QUEUED, SUCCEEDED or FAILED) and what the operation answers. Order
+// 10094 is always refunded that way; the fault "accept" does it to any. A
+// callback that is not answered with 2xx is sent again, under the same
+// webhook-id; it may come twice, and those
+// about one key come in their order.
 //
 // The order desk, under /orders, with orders and versions of its own:
 //
@@ -61,6 +70,8 @@
 //	PUT    /catalog/people/{person_id}       {may_set_price, name?}
 //	PUT    /catalog/products/{product_id}    {price} or {status}
 //	PUT    /orders/orders/{order_id}         {status?, cancels?, restores?}
+//	PUT    /refunds/orders/{order_id}        {status} or {settles_after_ms}; 0: paid at once
+//	PUT    /refunds/callback                 {url, signing?: current, both, next}
 //
 // Under /faults, with the control token:
 //
@@ -69,6 +80,7 @@
 //	DELETE /faults           clear all
 //	GET    /faults/log?system=&key=&object=&limit=&cursor=
 //	GET    /faults/counts?system=&key=                    {received, executions}
+//	GET    /faults/callbacks?system=&key=&limit=&cursor=  the outbox: what was and will be delivered
 package sandbox
 
 import (
@@ -77,6 +89,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"sync"
 	"time"
 
 	_ "github.com/lib/pq" // the driver named "postgres"
@@ -99,6 +112,10 @@ type Sandbox struct {
 	tokens Tokens
 	life   context.Context // ends with Close; requests that are being delayed end with it
 	end    context.CancelFunc
+
+	caller  *http.Client   // delivers callbacks
+	start   sync.Once      // of the workers
+	workers sync.WaitGroup // settle and call back
 }
 
 // Open connects to PostgreSQL and creates the schema "sandbox" where it is
@@ -119,13 +136,14 @@ func Open(ctx context.Context, dsn string, tokens Tokens) (*Sandbox, error) {
 		return nil, errors.Join(err, db.Close())
 	}
 	life, end := context.WithCancel(context.Background())
-	return &Sandbox{db: db, tokens: tokens, life: life, end: end}, nil
+	return &Sandbox{db: db, tokens: tokens, life: life, end: end, caller: newCaller()}, nil
 }
 
 // Close drops what is being delayed and the connections. A request whose
 // effect has not been committed by then has not happened.
 func (s *Sandbox) Close() error {
 	s.end()
+	s.workers.Wait()
 	return s.db.Close()
 }
 
@@ -146,7 +164,11 @@ func wait(ctx context.Context, d time.Duration) error {
 
 // Handler serves every system: /catalog, /refunds, /orders, and /faults, where the
 // faults are armed and everything that was received can be read.
+//
+// A process that serves also settles what was accepted and delivers callbacks,
+// until Close.
 func (s *Sandbox) Handler() http.Handler {
+	s.start.Do(s.work)
 	mux := http.NewServeMux()
 	for _, system := range [][]route{s.catalogRoutes(), s.refundRoutes(), s.shopOrderRoutes()} {
 		for _, rt := range system {

@@ -6,7 +6,7 @@ CREATE TABLE IF NOT EXISTS sandbox.operations (
     key         text        NOT NULL,
     name        text        NOT NULL,              -- set_price, refund_order, cancel_order, …; fence when only fenced
     fingerprint text        NOT NULL,              -- what the key is bound to; '' when only fenced
-    status      text        NOT NULL CHECK (status IN ('SUCCEEDED', 'FAILED', 'FENCED')),
+    status      text        NOT NULL CHECK (status IN ('ACCEPTED', 'QUEUED', 'SUCCEEDED', 'FAILED', 'FENCED')),
     object      text,
     actor       text,
     http_status integer,
@@ -74,7 +74,8 @@ CREATE TABLE IF NOT EXISTS sandbox.orders (
     refunded_cents bigint      NOT NULL DEFAULT 0 CHECK (refunded_cents BETWEEN 0 AND paid_cents),
     currency       text        NOT NULL DEFAULT 'EUR',
     status         text        NOT NULL DEFAULT 'paid' CHECK (status IN ('paid', 'partly_refunded', 'refunded', 'closed')),
-    version        bigint      NOT NULL DEFAULT 1
+    version        bigint      NOT NULL DEFAULT 1,
+    settles_after_ms integer   CHECK (settles_after_ms > 0)  -- null: refunds are paid at once
 );
 
 -- Every refund that was really paid out; the key is not unique, as above.
@@ -89,6 +90,46 @@ CREATE TABLE IF NOT EXISTS sandbox.refunds (
 );
 CREATE INDEX IF NOT EXISTS refunds_key ON sandbox.refunds (key);
 CREATE INDEX IF NOT EXISTS refunds_order ON sandbox.refunds (order_id);
+
+-- Refunds that were accepted and are still to be paid.
+CREATE TABLE IF NOT EXISTS sandbox.accepted_refunds (
+    id           bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    key          text        NOT NULL,
+    order_id     text        NOT NULL REFERENCES sandbox.orders,
+    amount_cents bigint      NOT NULL,
+    reason       text        NOT NULL,
+    actor        text        NOT NULL,
+    delivery     text        NOT NULL,             -- how it goes on, as JSON
+    delay_ms     integer     NOT NULL,
+    queued       boolean     NOT NULL DEFAULT false,
+    due_at       timestamptz NOT NULL,
+    at           timestamptz NOT NULL DEFAULT clock_timestamp()
+);
+CREATE INDEX IF NOT EXISTS accepted_refunds_due ON sandbox.accepted_refunds (due_at, id);
+CREATE INDEX IF NOT EXISTS accepted_refunds_key ON sandbox.accepted_refunds (key);
+
+-- The outbox. A row is written with what it tells of, and delivered afterwards.
+CREATE TABLE IF NOT EXISTS sandbox.callbacks (
+    id          bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    system      text        NOT NULL,
+    key         text        NOT NULL,
+    message_id  text        NOT NULL,
+    forged      text        NOT NULL,
+    body        text        NOT NULL,
+    remaining   integer     NOT NULL,
+    delivered   integer     NOT NULL DEFAULT 0,
+    tries       integer     NOT NULL DEFAULT 0,
+    last_status integer,
+    due_at      timestamptz NOT NULL
+);
+CREATE INDEX IF NOT EXISTS callbacks_due ON sandbox.callbacks (due_at, id) WHERE remaining > 0;
+CREATE INDEX IF NOT EXISTS callbacks_key ON sandbox.callbacks (system, key);
+
+CREATE TABLE IF NOT EXISTS sandbox.callback_targets (
+    system  text PRIMARY KEY,
+    url     text NOT NULL,
+    signing text NOT NULL
+);
 
 -- The order desk's own orders. How cancelling and restoring end is a property
 -- of the order.

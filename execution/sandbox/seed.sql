@@ -48,6 +48,10 @@ INSERT INTO sandbox.orders (id, customer_id, customer_name, placed_at, paid_cent
     ('10093', 'c-2023', 'Marie Laurent',    '2024-11-29T10:15:00Z',   8900,     0, 'closed',          3)
 ON CONFLICT (id) DO NOTHING;
 
+INSERT INTO sandbox.orders (id, customer_id, customer_name, placed_at, paid_cents, settles_after_ms) VALUES
+    ('10094', 'c-2024', 'Ana Kovač',        '2026-10-03T09:26:00Z',  15900, 1500)
+ON CONFLICT (id) DO NOTHING;
+
 INSERT INTO sandbox.refunds (key, order_id, amount_cents, reason, at)
 SELECT seed.key, seed.order_id, seed.amount_cents, seed.reason, seed.at::timestamptz
   FROM (VALUES

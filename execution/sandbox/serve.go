@@ -167,6 +167,10 @@ func (s *Sandbox) after(ctx context.Context, c *call, a answer) answer {
 		if wait(either, c.fault.delay()) != nil {
 			return answer{}
 		}
+	case Accept:
+		if c.fault.Early && a.status == http.StatusAccepted {
+			s.awaitCallback(ctx, c.key)
+		}
 	case ErrorAfter:
 		return refuse(c.fault.status(), "fault", "Switched on: an error after it was done.")
 	case Malformed:

@@ -12,7 +12,8 @@ import (
 // minToken is the shortest token that is accepted, in bytes.
 const minToken = 16
 
-// Tokens are the bearer tokens of the systems. Reading and writing are
+// Tokens are the secrets of the systems: bearer tokens, and what callbacks are
+// signed with. Reading and writing are
 // separate: a read token is answered 403 on a write. Control opens /faults and
 // the back-office routes, and no business system.
 type Tokens struct {
@@ -20,12 +21,28 @@ type Tokens struct {
 	RefundsRead, RefundsWrite string
 	OrdersRead, OrdersWrite   string
 	Control                   string
+
+	// RefundsSecret signs the callbacks of the refund desk, and RefundsNextSecret
+	// is the one to move to: whsec_ and base64 of 24 to 64 bytes.
+	RefundsSecret, RefundsNextSecret string
 }
 
 // complete fills empty tokens with random ones. It fails when a token is too
 // short, or the same as another and so would grant more than its name says.
 func (t Tokens) complete() (Tokens, error) {
 	seen := map[string]bool{}
+	for _, secret := range []*string{&t.RefundsSecret, &t.RefundsNextSecret} {
+		if *secret == "" {
+			*secret = newSecret()
+		}
+		if _, err := secretKey(*secret); err != nil {
+			return Tokens{}, err
+		}
+		if seen[*secret] {
+			return Tokens{}, errors.New("sandbox signing secrets must differ from one another")
+		}
+		seen[*secret] = true
+	}
 	for _, token := range []*string{&t.CatalogRead, &t.CatalogWrite, &t.RefundsRead, &t.RefundsWrite, &t.OrdersRead, &t.OrdersWrite, &t.Control} {
 		if *token == "" {
 			*token = rand.Text()
