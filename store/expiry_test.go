@@ -195,9 +195,7 @@ func TestALoopIsTakenOverWhenItsHolderIsGone(t *testing.T) {
 	}
 	stop()
 	loops.Wait()
-	if _, n := holder(); n != 0 {
-		t.Errorf("%d locks are left behind", n)
-	}
+	until(t, "an end without locks left behind", func() bool { _, n := holder(); return n == 0 })
 }
 
 // A loop's work may fail, or be cut off, without ending the loop.
