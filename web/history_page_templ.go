@@ -686,7 +686,7 @@ func historyRow(r HistoryRow) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = effectLine(r.Effect, 80).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = effectLine(r.Effect, 80, 40).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

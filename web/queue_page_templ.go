@@ -564,7 +564,7 @@ func queueRow(r Row) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = effectLine(r.Effect, 90).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = effectLine(r.Effect, 90, 40).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

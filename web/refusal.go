@@ -69,3 +69,16 @@ func (r *Refusal) field(name string) (RefusedField, bool) {
 	}
 	return RefusedField{}, false
 }
+
+// input is the one input of a form that the words are about, to jump to; "" when
+// they are about more, or about something else.
+func (r *Refusal) input() string {
+	if len(r.Fields) != 1 || !r.exact() {
+		return ""
+	}
+	name := r.Fields[0].Name
+	if strings.Trim(name, "abcdefghijklmnopqrstuvwxyz_") != "" {
+		return ""
+	}
+	return name
+}
