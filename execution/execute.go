@@ -120,8 +120,8 @@ func (r *run) permitted(ctx context.Context) error {
 }
 
 // unmoved reports what the object and the preconditions look like now. The
-// console judges: an action whose object has moved does not stay executing, and
-// preconditions that fail, or that nobody can tell, keep it from being sent.
+// console judges: an action whose object has moved, or whose preconditions fail,
+// does not stay executing. What nobody can tell is not sent either.
 func (r *run) unmoved(ctx context.Context) error {
 	conditions := r.contract.PreconditionReads()
 	if before := r.contract.Approval.Before; before != "" && !slices.Contains(conditions, before) {
@@ -135,12 +135,10 @@ func (r *run) unmoved(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if holds = said.holds; holds != nil && !*holds {
-			return toolError(PreconditionFailed, r.work.Tool, "What the contract asks for before the call does not hold.", nil)
-		}
+		holds = said.holds
 	}
-	if len(conditions) > 0 && holds == nil {
-		return errors.New("it cannot be told whether the preconditions hold")
+	if len(conditions) > 0 && (holds == nil || !*holds) {
+		return errors.New("the console does not say that the preconditions hold")
 	}
 	return nil
 }

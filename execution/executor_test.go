@@ -74,7 +74,7 @@ func TestPreconditionsAreLookedAtBeforeTheCall(t *testing.T) {
 	a := b.approve(b.propose(setPrice, actor, `{"product_id":"SKU-4399","new_price":35}`, "4"))
 	b.start(b.config())
 	done := b.awaitState(a.ID, action.Failed)
-	if done.FailureCode != execution.PreconditionFailed || len(done.Attempts) != 0 {
+	if done.FailureCode != action.PreconditionFailed || len(done.Attempts) != 0 {
 		t.Errorf("failed with %q after %d attempts", done.FailureCode, len(done.Attempts))
 	}
 }
@@ -91,28 +91,25 @@ func TestUnreachableSystemGivesTheClaimBack(t *testing.T) {
 }
 
 func TestB6_WhatIsNotKnownIsUnknown(t *testing.T) {
-	for name, fault := range map[string]string{
-		"acts, then resets": `{"fault":"act-then-reset"}`,
-		"acts, then 500":    `{"fault":"error-after"}`,
-		"500":               `{"fault":"error-before"}`,
-		"429":               `{"fault":"error-before","status":429}`,
-		"redirect":          `{"fault":"error-before","status":307}`,
-		"half an answer":    `{"fault":"malformed"}`,
-		"lost on the way":   `{"fault":"lost-request"}`,
+	b := newBench(t)
+	proposed := map[string]action.Action{}
+	for i, fault := range []string{
+		`"fault":"act-then-reset"`, `"fault":"error-after"`, `"fault":"error-before"`, `"fault":"error-before","status":429`,
+		`"fault":"error-before","status":307`, `"fault":"malformed"`, `"fault":"lost-request"`,
 	} {
-		t.Run(name, func(t *testing.T) {
-			b := newBench(t)
-			b.arm(fault)
-			a := b.approve(b.propose(refund, "u-li-na", `{"order_id":"10086","amount":42,"reason":"arrived broken"}`, ""))
-			b.start(b.config())
-			done := b.awaitState(a.ID, action.ResultUnknown)
-			if done.CaseID() == "" || done.Executions() != 1 {
-				t.Errorf("case %q, %d attempts", done.CaseID(), done.Executions())
-			}
-			if n := b.executions("refunds", a.ExecutionKey); n > 1 {
-				t.Errorf("paid %d times", n)
-			}
-		})
+		order := fmt.Sprint(10080 + i)
+		b.arm(`{"object":"` + order + `",` + fault + `}`)
+		proposed[fault] = b.approve(b.propose(refund, "u-li-na", `{"order_id":"`+order+`","amount":10,"reason":"arrived broken"}`, ""))
+	}
+	b.start(b.config())
+	for fault, a := range proposed {
+		done := b.awaitState(a.ID, action.ResultUnknown)
+		if done.CaseID() == "" || done.Executions() != 1 {
+			t.Errorf("%s: case %q, %d attempts", fault, done.CaseID(), done.Executions())
+		}
+		if n := b.executions("refunds", a.ExecutionKey); n > 1 {
+			t.Errorf("%s: paid %d times", fault, n)
+		}
 	}
 }
 
@@ -127,18 +124,20 @@ func TestB6_DefiniteRefusalIsAFailure(t *testing.T) {
 }
 
 func TestLostAnswersOfTheConsoleChangeNothing(t *testing.T) {
+	b := newBench(t)
+	order := 10077
 	for _, word := range []string{"claim", "observations", "attempts", "receipts", "jwks.json"} {
 		for name, f := range map[string]fault{"after it took effect": answerLost, "before": neverArrives} {
-			t.Run(word+" "+name, func(t *testing.T) {
-				b := newBench(t)
-				b.fail(word, once(2, f))
-				a := b.approve(b.propose(setPrice, actor, to105, "8"))
-				b.start(b.config())
-				done := b.awaitState(a.ID, action.Applied)
-				if n := b.executions("catalog", a.ExecutionKey); n != 1 || len(done.Attempts) != 1 || len(done.Receipts) != 1 {
-					t.Errorf("done %d times, %d attempts, %d receipts", n, len(done.Attempts), len(done.Receipts))
-				}
-			})
+			b.fail(word, once(2, f))
+			order++
+			a := b.approve(b.propose(refund, "u-li-na", fmt.Sprintf(`{"order_id":"%d","amount":10,"reason":"arrived broken"}`, order), ""))
+			stop := b.start(b.config())
+			done := b.awaitState(a.ID, action.Applied)
+			b.must(stop())
+			if n := b.executions("refunds", a.ExecutionKey); n != 1 || len(done.Attempts) != 1 || len(done.Receipts) != 1 {
+				t.Errorf("%s, %s: done %d times, %d attempts, %d receipts", word, name, n, len(done.Attempts), len(done.Receipts))
+			}
+			b.fail(word, nil)
 		}
 	}
 }
@@ -245,7 +244,7 @@ func TestE1_RefusalsBeforeTheCall(t *testing.T) {
 	var reached atomic.Int64
 	shop := b.shop.Config.Handler
 	b.shop.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { reached.Add(1); shop.ServeHTTP(w, r) })
-	b.put("stock.get", []byte("name: stock.get\nmode: read\ninput_schema: {type: object}\nhttp: {method: GET, path: /stock}\n"))
+	b.Tool("name: stock.get\nmode: read\ninput_schema: {type: object}\nhttp: {method: GET, path: /stock}\n")
 	for _, c := range []struct {
 		name, code string
 		q          execution.Question

@@ -18,11 +18,9 @@ const (
 	ExecutionError  = contract.CodeExecutionError
 )
 
-// Codes with which an execution is given up before it starts.
-const (
-	Forbidden          = "FORBIDDEN"
-	PreconditionFailed = "PRECONDITION_FAILED"
-)
+// Forbidden is the code of an execution that the business system does not
+// allow the actor; it is given up before it starts.
+const Forbidden = "FORBIDDEN"
 
 // ToolError says in a form that a program can branch on why a tool was not
 // called, or what is wrong with the call.
