@@ -305,12 +305,13 @@ func (a Action) FencedAt() time.Time {
 	return at
 }
 
-// Before returns the latest successful reading that was made for people to
-// decide on this revision.
+// Before returns the latest successful reading of the object as it was before
+// anything was sent: what people decide this revision on.
 func (a Action) Before() (Observation, bool) {
 	for i := len(a.Observations) - 1; i >= 0; i-- {
 		o := a.Observations[i]
-		if o.Tool == a.Terms.Before && o.Tool != "" && !o.Failed && o.Revision == a.Revision {
+		sent := len(a.Attempts) > 0 && !o.At.Before(a.Attempts[0].At)
+		if o.Tool == a.Terms.Before && o.Tool != "" && !o.Failed && o.Revision == a.Revision && !sent {
 			return o, true
 		}
 	}
