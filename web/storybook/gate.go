@@ -21,7 +21,7 @@ func gateStories() []Story {
 			return web.SignInLinkView(web.Frame{Path: "/in/abc"}, web.SignInLinkPage{Action: "/in/abc", Name: web.Outside("Ana Ruiz"), Username: web.Outside("ana"), Roles: []string{"support"}, Expires: in(60, 0)})
 		}},
 		{"sign-in-link-used", func(web.Lang) templ.Component {
-			return web.SignInLinkView(web.Frame{Path: "/in/abc"}, web.SignInLinkPage{Refused: web.NewRefusal("unauthorized", "link-used", "", nil)})
+			return web.SignInLinkView(web.Frame{Path: "/in/abc"}, web.SignInLinkPage{Refused: web.NewRefusal("unauthorized", "link", "", nil)})
 		}},
 	}
 	for status, code := range map[int]string{400: "malformed", 403: "forbidden", 404: "not-found", 409: "wrong-state", 410: "expired", 413: "too-large", 429: "rate-limited", 500: "internal", 503: "outcome-unknown"} {
