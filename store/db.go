@@ -163,6 +163,8 @@ func mapError(err error) error {
 	var pe *pq.Error
 	if errors.As(err, &pe) {
 		switch class := string(pe.Code.Class()); {
+		case pe.Code == "22021", pe.Code == "54000":
+			return action.Refuse(action.InvalidArgument, "A text is too long, or holds a character that cannot be stored.").Because("text").From(err)
 		case class == "53":
 			return action.Refuse(action.OutcomeUnknown, "The database has no room for more right now. Nothing was recorded: repeat the request with the same key later.").Because("database-full").From(err)
 		case pe.Code == "25006":
