@@ -1,0 +1,90 @@
+package handlers
+
+import (
+	"net/http"
+	"strings"
+	"time"
+
+	"countersign/action"
+	"countersign/approvals"
+	"countersign/execution/api"
+	"countersign/people"
+)
+
+// workListed is how much work one answer offers.
+const workListed = 50
+
+// work tells an executor what it should do now.
+func (s *server) work(w http.ResponseWriter, r *http.Request, c caller) error {
+	wait, err := waitOf(r)
+	if err != nil {
+		return err
+	}
+	// An executor works within its limits, whatever else it may see.
+	f := approvals.WorkFilter{Viewer: people.Viewer{Limited: true, Tools: c.client.Tools, Scopes: c.client.Scopes}, Limit: workListed}
+	for _, tool := range r.URL.Query()["tool"] {
+		prefix, _ := strings.CutSuffix(tool, "*")
+		if tool != "*" && !toolName(prefix) {
+			return wrongQuery("tool", "must be the name of a tool, or a prefix that ends in *")
+		}
+		f.Tools = append(f.Tools, tool)
+	}
+	var actions []action.Action
+	var now time.Time
+	err = s.await(r.Context(), wait, func() (bool, error) {
+		actions, now, err = s.Reads.Work(r.Context(), f)
+		return len(actions) > 0, err
+	})
+	if err != nil {
+		return err
+	}
+	list := api.WorkList{Items: []api.Work{}, Now: now.UTC()}
+	for _, a := range actions {
+		list.Items = append(list.Items, workOf(a))
+	}
+	return respond(w, http.StatusOK, list)
+}
+
+func workOf(a action.Action) api.Work {
+	item := api.Work{Kind: string(a.Work()), ActionID: a.ID, Tool: a.Tool, ToolVersion: a.ToolVersion, Version: a.Version, Actor: actorOf(a.Actor),
+		Target: apiTarget(a.Target), ObjectVersion: a.ObjectVersion, Payload: a.Payload, ExecutionKey: a.ExecutionKey, ProposalHash: a.ProposalHash}
+	if a.Confirmation != nil {
+		item.ConfirmationRef = &a.Confirmation.Ref
+	}
+	if a.Work() == action.WorkObserve {
+		item.Read = orNull(a.Terms.Before)
+	}
+	return item
+}
+
+// renew extends a live claim.
+func (s *server) renew(w http.ResponseWriter, r *http.Request, c caller) error {
+	body, err := decode[api.Renew](w, r)
+	if err != nil {
+		return err
+	}
+	snap, err := s.Triage.Renew(r.Context(), *c.client, parameter(r, "id"), body.ClaimID, body.LeaseID)
+	if err != nil {
+		return err
+	}
+	return respond(w, http.StatusOK, leaseOf(snap))
+}
+
+// leaseOf is how long the claim of an action stays live from now on.
+func leaseOf(snap action.Snapshot) api.Lease {
+	until := snap.Action.Claim.LeaseUntil
+	return api.Lease{TTLMillis: max(0, until.Sub(snap.Now).Milliseconds()), ExpiresAt: until.UTC()}
+}
+
+// release gives a claim back.
+func (s *server) release(w http.ResponseWriter, r *http.Request, c caller) error {
+	body, err := decode[api.Release](w, r)
+	if err != nil {
+		return err
+	}
+	snap, err := s.Triage.Release(r.Context(), *c.client, parameter(r, "id"), body.ClaimID, body.Code)
+	if err != nil {
+		return err
+	}
+	return s.respondAction(w, r, c, http.StatusOK, snap)
+}

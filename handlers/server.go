@@ -1,0 +1,189 @@
+package handlers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"countersign/action"
+	"countersign/action/rule"
+	"countersign/approvals"
+	"countersign/people"
+	"countersign/triage"
+
+	"github.com/go-chi/chi/v5"
+	"github.com/go-chi/httprate"
+)
+
+// Config is what the handlers need of the rest. Everything is required except
+// where it says otherwise.
+type Config struct {
+	Log       *slog.Logger
+	Approvals *approvals.Service
+	Triage    *triage.Service
+	People    *people.Service
+	Sessions  *people.Sessions
+	Reads     Reads
+	Pages     PageReads
+	Directory DirectoryReads
+	Ready     func(context.Context) error // says why the console cannot serve now
+	Stopping  <-chan struct{}             // closed when the console shuts down: those who wait are answered; nil: never
+	PublicURL string                      // as browsers and programs reach the console, such as https://console.example
+	Demo      bool                        // the console runs beside a sandbox on somebody's own machine
+}
+
+// Reads is what handlers read past the domain. Every list takes a viewer and
+// shows what they may see; who reads one action by its id has to look itself.
+type Reads interface {
+	// Snapshot reads an action and the database's clock; NotFound when there is none.
+	Snapshot(ctx context.Context, id string) (action.Snapshot, error)
+	// Actions lists actions, newest first.
+	Actions(ctx context.Context, f approvals.Filter) ([]action.Action, time.Time, error)
+	// Work lists what an executor should do, oldest first.
+	Work(ctx context.Context, f approvals.WorkFilter) ([]action.Action, time.Time, error)
+	// Tools lists the newest version of every tool by name, after a name.
+	Tools(ctx context.Context, after string, limit int) ([]rule.ToolVersion, error)
+	// Changes returns a channel that closes with the next change of any action
+	// in this process. It is a hint: read again after it.
+	Changes() <-chan struct{}
+}
+
+// server holds what the handlers of all routes share.
+type server struct {
+	Config
+	catalogue *rule.Catalogue
+	secure    bool // browsers reach the console over TLS
+	origins   *http.CrossOriginProtection
+	failures  *httprate.RateLimiter // of API keys that are not known
+	waiting   chan struct{}         // one for each request that waits
+	openapi   []byte
+	mux       *chi.Mux
+}
+
+// Bounds of what one process takes on.
+const (
+	maxWaiting         = 1000 // requests that wait at a time
+	maxFailedKeys      = 300  // per address and minute
+	maxHeaderIDBytes   = 64
+	ordinaryTime       = 15 * time.Second // to answer what does not wait
+	bodyTime           = 30 * time.Second // for a body to arrive
+	writeTime          = 30 * time.Second // for an answer to be taken
+	maxWait            = 60 * time.Second // of one long poll
+	reread             = 500 * time.Millisecond
+	betweenReads       = 50 * time.Millisecond
+	defaultListed      = 50
+	maxListed          = 200
+	retryAfterBusy     = 2 * time.Second
+	strictTransportAge = "max-age=31536000"
+)
+
+// New returns the console's handler.
+func New(cfg Config) (http.Handler, error) {
+	s, err := newServer(cfg, routes())
+	if err != nil {
+		return nil, err
+	}
+	return s.mux, nil
+}
+
+func newServer(cfg Config, table []route) (*server, error) {
+	base, err := url.Parse(cfg.PublicURL)
+	if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" {
+		return nil, fmt.Errorf("the public URL %q is no address such as https://console.example", cfg.PublicURL)
+	}
+	cfg.PublicURL = strings.TrimRight(cfg.PublicURL, "/")
+	s := &server{Config: cfg, catalogue: cfg.Approvals.Catalogue(), secure: base.Scheme == "https",
+		origins: http.NewCrossOriginProtection(), waiting: make(chan struct{}, maxWaiting),
+		failures: httprate.NewRateLimiter(maxFailedKeys, time.Minute, httprate.WithResponseHeaders(httprate.ResponseHeaders{}))}
+	if err := s.origins.AddTrustedOrigin(base.Scheme + "://" + base.Host); err != nil {
+		return nil, fmt.Errorf("the public URL: %w", err)
+	}
+	if s.openapi, err = document(table, cfg.PublicURL); err != nil {
+		return nil, err
+	}
+	return s, s.route(table)
+}
+
+// route builds the router.
+func (s *server) route(table []route) error {
+	s.mux = chi.NewRouter()
+	s.mux.Use(s.observe)
+	s.mux.NotFound(s.noSuchPlace)
+	s.mux.MethodNotAllowed(s.noSuchMethod)
+	seen := map[string]bool{}
+	for _, rt := range table {
+		if rt.name == "" || seen[rt.name] {
+			return fmt.Errorf("the route %s %s has no name of its own: %q", rt.method, rt.pattern, rt.name)
+		}
+		seen[rt.name] = true
+		if rt.handle == nil {
+			return errors.New("the route " + rt.name + " has no handler")
+		}
+		s.mux.Method(rt.method, rt.pattern, s.serve(rt))
+		if rt.method == http.MethodGet {
+			s.mux.Method(http.MethodHead, rt.pattern, s.serve(rt))
+		}
+	}
+	return nil
+}
+
+// serve runs one route.
+func (s *server) serve(rt route) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		exchangeOf(r).route = rt.name
+		s.headers(w, rt)
+		ctx, cancel := context.WithCancel(r.Context())
+		if rt.holds != forever {
+			ctx, cancel = context.WithTimeout(r.Context(), rt.holds+ordinaryTime)
+		}
+		defer cancel()
+		deadline := time.Time{}
+		if rt.holds != forever {
+			deadline = time.Now().Add(rt.holds + ordinaryTime + writeTime)
+		}
+		// Where there is no connection to set it on, there is none to protect.
+		_ = http.NewResponseController(w).SetWriteDeadline(deadline)
+		inner := r.WithContext(ctx)
+		c, err := s.admit(w, inner, rt)
+		if err == nil {
+			err = rt.handle(s, w, inner, c)
+		}
+		if err != nil {
+			s.fail(w, r, rt.page(), c, err)
+		}
+	}
+}
+
+// noSuchPlace answers an address that is none.
+func (s *server) noSuchPlace(w http.ResponseWriter, r *http.Request) {
+	rt := route{pattern: r.URL.Path}
+	s.headers(w, rt)
+	s.fail(w, r, rt.page(), caller{}, action.Refuse(action.NotFound, "There is nothing at this address."))
+}
+
+// noSuchMethod answers a method that an address does not take.
+func (s *server) noSuchMethod(w http.ResponseWriter, r *http.Request) {
+	rt := route{pattern: r.URL.Path}
+	s.headers(w, rt)
+	var allowed []string
+	for _, m := range []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut} {
+		if s.mux.Match(chi.NewRouteContext(), m, routePath(r)) {
+			allowed = append(allowed, m)
+		}
+	}
+	w.Header().Set("Allow", strings.Join(allowed, ", "))
+	s.fail(w, r, rt.page(), caller{}, action.Refuse(methodNotAllowed, "This address takes "+strings.Join(allowed, ", ")+"."))
+}
+
+// routePath is the path that the router matches.
+func routePath(r *http.Request) string {
+	if r.URL.RawPath != "" {
+		return r.URL.RawPath
+	}
+	return r.URL.Path
+}
