@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -201,8 +202,12 @@ func (d *demoRun) announce(ctx context.Context, c *call, took time.Duration) err
 		return err
 	}
 	fmt.Fprintf(c.out, "Countersign is ready: %s (after %.1f s)\n\n", d.file.Console, took.Seconds())
-	fmt.Fprintln(c.out, "Sign in with a link, each works once; or with a username and password from demo.json:")
+	fmt.Fprintln(c.out, "Sign in with a link, each works once:")
 	if err := c.table(links); err != nil {
+		return err
+	}
+	fmt.Fprintln(c.out, "\nor with a username and password:")
+	if err := c.table(d.passwords()); err != nil {
 		return err
 	}
 	fmt.Fprintf(c.out, "\nPropose an action, as a program does:\n\n%s\n", d.curl())
@@ -210,6 +215,14 @@ func (d *demoRun) announce(ctx context.Context, c *call, took time.Duration) err
 		d.shop.url, demoPath(d.dir), filepath.Join(d.dir, "demo.log"))
 	fmt.Fprintln(c.out, "Ctrl-C stops everything; the next start goes on. Delete the folder to begin anew.")
 	return nil
+}
+
+func (d *demoRun) passwords() [][]string {
+	var rows [][]string
+	for _, u := range d.file.Users {
+		rows = append(rows, []string{"  " + strings.Join(u.Roles, ","), u.Username, u.Password})
+	}
+	return rows
 }
 
 // pastedOrder is left to people who paste the printed command.

@@ -39,6 +39,8 @@ func (d *demoRun) startAgent(ctx context.Context) error {
 	a := &agent{client: client, shop: d.shop, http: &http.Client{Timeout: 10 * time.Second}, log: d.log}
 	if d.fresh {
 		a.open(ctx)
+	} else {
+		a.reopen(ctx)
 	}
 	d.work(ctx, func(ctx context.Context) error { a.run(ctx); return nil })
 	return nil
@@ -50,6 +52,13 @@ func (a *agent) open(ctx context.Context) {
 		a.firstPrice, a.firstRefund, a.steepPrice, a.transfer, a.cancelOrder, a.message,
 	} {
 		a.propose(ctx, idea)
+	}
+}
+
+// reopen proposes a few things after a restart.
+func (a *agent) reopen(ctx context.Context) {
+	for range 3 {
+		a.propose(ctx, a.idea())
 	}
 }
 

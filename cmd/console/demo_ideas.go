@@ -61,7 +61,7 @@ func (a *agent) price(ctx context.Context, waiting busy) (api.Propose, bool) {
 // steepPrice is one that two people have to look at.
 func (a *agent) steepPrice(ctx context.Context, waiting busy) (api.Propose, bool) {
 	p, ok := pick(a.products(ctx, waiting))
-	return setPrice(p, round(p.Price*(1.6+0.3*rand.Float64())), "The listing seems to miss a digit: the box says otherwise."), ok
+	return setPrice(p, round(p.Price*(1.6+0.3*rand.Float64())), "The maker's new recommended price is far above ours."), ok
 }
 
 func refund(o order, amount float64, reason string) api.Propose {

@@ -164,6 +164,7 @@ func pasted(t *testing.T, printed string) api.Action {
 // The whole way: what is printed is pasted, a person approves, the executor
 // acts on the shop and reads back; then a crash, and it all goes on.
 func TestDemo(t *testing.T) {
+	t.Parallel()
 	dir := dataFolder(t)
 	p, f := startDemo(t, dir, "--no-traffic")
 	checkDemoFile(t, f, dir)
@@ -254,6 +255,7 @@ func checkLinks(t *testing.T, f demoFile, printed string) {
 
 // With the agent there is something to look at from the first moment.
 func TestDemoAgent(t *testing.T) {
+	t.Parallel()
 	dir := dataFolder(t)
 	_, f := startDemo(t, dir)
 	var list api.List[api.Action]

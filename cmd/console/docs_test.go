@@ -68,6 +68,7 @@ func containing(t *testing.T, examples []string, text string) string {
 }
 
 func TestExamplesWorkAsWritten(t *testing.T) {
+	t.Parallel()
 	dir := dataFolder(t)
 	_, f := startDemo(t, dir, "--no-traffic")
 	r := reader{dir, filepath.Join(dir, "shell")}
@@ -103,6 +104,7 @@ func TestExamplesWorkAsWritten(t *testing.T) {
 
 // The Go program of the README compiles, proposes, and sees the decision.
 func TestGoExampleWorksAsWritten(t *testing.T) {
+	t.Parallel()
 	dir := dataFolder(t)
 	_, f := startDemo(t, dir, "--no-traffic")
 	source := filepath.Join(dir, "main.go")

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 )
@@ -49,29 +50,37 @@ var publicURL = regexp.MustCompile(`public-url +(http://\S+)`)
 // which returns the exit code.
 func served(t *testing.T, env environment, args ...string) (url string, out *output, stop func() int) {
 	t.Helper()
+	url, run := servedAt(t, env, publicURL, args...)
+	return url, &run.out, run.stop
+}
+
+// running is "serve" in this process.
+type running struct {
+	out, errs output
+	stop      func() int
+}
+
+// servedAt is served, and finds the address in what is printed.
+func servedAt(t *testing.T, env environment, address *regexp.Regexp, args ...string) (string, *running) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	var printed, errs output
+	r := &running{}
 	ended := make(chan int, 1)
 	go func() {
-		ended <- run(ctx, append([]string{"serve", "--addr", "127.0.0.1:0"}, args...), env.get, strings.NewReader(""), &printed, &errs)
+		ended <- run(ctx, append([]string{"serve", "--addr", "127.0.0.1:0"}, args...), env.get, strings.NewReader(""), &r.out, &r.errs)
 	}()
-	code := -1
-	stop = func() int {
-		if cancel(); code < 0 {
-			code = <-ended
-		}
-		return code
-	}
-	t.Cleanup(func() { stop() })
-	eventually(t, "the console to serve", func() bool {
-		select {
-		case code = <-ended:
-			t.Fatalf("serve ended with %d\n%s%s", code, printed.String(), errs.String())
-		default:
-		}
-		return publicURL.MatchString(printed.String())
+	r.stop = sync.OnceValue(func() int {
+		cancel()
+		return <-ended
 	})
-	return publicURL.FindStringSubmatch(printed.String())[1], &printed, stop
+	t.Cleanup(func() { r.stop() })
+	eventually(t, "the console to serve", func() bool {
+		if len(ended) > 0 {
+			t.Fatalf("serve ended with %d\n%s%s", r.stop(), r.out.String(), r.errs.String())
+		}
+		return address.MatchString(r.out.String())
+	})
+	return address.FindStringSubmatch(r.out.String())[1], r
 }
 
 func TestServeOnAServerOfOnesOwn(t *testing.T) {
@@ -84,7 +93,7 @@ func TestServeOnAServerOfOnesOwn(t *testing.T) {
 		}
 	}
 	if strings.Contains(out.String(), env["COUNTERSIGN_SECRET"]) || !strings.Contains(out.String(), "set, from COUNTERSIGN_SECRET") {
-		t.Errorf("the summary:\n%s", out)
+		t.Errorf("the summary:\n%s", out.String())
 	}
 	if code := stop(); code != exitOK {
 		t.Errorf("ended with %d", code)
@@ -92,6 +101,27 @@ func TestServeOnAServerOfOnesOwn(t *testing.T) {
 	if conn, err := net.Dial("tcp", strings.TrimPrefix(url, "http://")); err == nil {
 		conn.Close()
 		t.Error("it still listens after it ended")
+	}
+}
+
+// Whoever waits when the console stops is answered, not cut off.
+func TestStopAnswersWhoWaits(t *testing.T) {
+	env := onDatabase(t)
+	env["COUNTERSIGN_SECRET"] = goodSecret()
+	works(t, env, "", "user", "add", "admin", "--role", "admin")
+	key := keyText.FindString(works(t, env, "", "client", "add", "executor", "--role", "executor", "--owner", "admin"))
+	url, _, stop := served(t, env)
+	answered := make(chan int, 1)
+	go func() {
+		status, _ := get(t, url+"/v1/work?wait=60s", "Authorization", "Bearer "+key)
+		answered <- status
+	}()
+	eventually(t, "the executor to be seen", func() bool { return !strings.Contains(works(t, env, "", "client", "list"), "never") })
+	if code := stop(); code != exitOK {
+		t.Errorf("ended with %d", code)
+	}
+	if status := <-answered; status != http.StatusOK {
+		t.Errorf("who waited was answered %d", status)
 	}
 }
 
@@ -156,6 +186,7 @@ func TestTakenPort(t *testing.T) {
 // Administration goes on while a console runs PostgreSQL of its own, and after
 // it was killed.
 func TestServeOnOurOwnPostgreSQL(t *testing.T) {
+	t.Parallel()
 	dir := dataFolder(t)
 	data := []string{"--data", dir}
 	works(t, nil, "", append([]string{"user", "add", "admin", "--role", "admin"}, data...)...)
@@ -190,6 +221,7 @@ func TestServeOnOurOwnPostgreSQL(t *testing.T) {
 
 // A console whose PostgreSQL dies does not go on as if nothing were wrong.
 func TestPostgreSQLDies(t *testing.T) {
+	t.Parallel()
 	dir := dataFolder(t)
 	p := spawn(t, nil, "serve", "--addr", "127.0.0.1:0", "--data", dir)
 	p.prints(t, "secret")
