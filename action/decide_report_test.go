@@ -11,7 +11,7 @@ func TestReport24_UnknownIsUnknown(t *testing.T) {
 	for _, o := range []Outcome{Unknown, "", "TIMEOUT"} {
 		l := newLife(t).sent()
 		l.do(l.receipt("t1", o, ProvesCompleted), ResultUnknown)
-		if l.a.Proven != ProvesNothing || l.a.Case.Why != WhyUnknownReceipt || l.a.CaseID() == "" {
+		if l.a.Proven != ProvesNothing || l.a.Receipts[0].Proves != ProvesNothing || l.a.Case.Why != WhyUnknownReceipt || l.a.CaseID() == "" {
 			t.Errorf("%q: proven %q, case %+v", o, l.a.Proven, l.a.Case)
 		}
 	}
@@ -81,6 +81,7 @@ func TestAReceiptDeliveredTwiceCountsOnce(t *testing.T) {
 		"status":  func(r *Receipt) { r.HTTPStatus = 201 },
 		"body":    func(r *Receipt) { r.Body = json.RawMessage(`{"price":106}`) },
 		"no body": func(r *Receipt) { r.Body = nil },
+		"no JSON": func(r *Receipt) { r.Body = json.RawMessage(`{"price":`) },
 		"version": func(r *Receipt) { r.ObjectVersionAfter = "9" },
 		"ref":     func(r *Receipt) { r.ProviderRef = "x" },
 	} {
@@ -152,6 +153,12 @@ func TestAFailureSpeaksOfOneAttempt(t *testing.T) {
 		l.do(l.receipt("t1", Success, ProvesCompleted), Applied)
 		l.do(l.failure("t2", "", false), Applied)
 	})
+	t.Run("the first worked, the second contradicts itself", func(t *testing.T) {
+		l := newLife(t).retried()
+		l.do(l.receipt("t1", Success, ProvesAccepted), Accepted)
+		l.do(l.failure("t2", "", false), Accepted)
+		l.do(l.receipt("t2", Success, ProvesCompleted), Applied)
+	})
 	t.Run("while the retry is about to be sent", func(t *testing.T) {
 		l := newLife(t).unknown()
 		l.do(l.evidence(FoundNotExecuted, ""), ResultUnknown)
@@ -215,6 +222,23 @@ func TestAcceptedAndRefusedLater(t *testing.T) {
 	final.do(final.failure("t1", "", false), ResultUnknown)
 	if final.a.Case.Kind != CaseContradiction {
 		t.Errorf("case %+v", final.a.Case)
+	}
+}
+
+// People, or an answer by key, said that it did not happen; then it turns out
+// that it did.
+func TestProvenAfterItWasClosedAsFailed(t *testing.T) {
+	for name, c := range map[string]func(l *life) Command{
+		"receipt":  func(l *life) Command { return l.receipt("t1", Success, ProvesAccepted) },
+		"evidence": func(l *life) Command { return l.evidence(FoundSucceeded, ProvesAccepted) },
+	} {
+		l := newLife(t).unknown().wait(time.Hour)
+		first := l.a.CaseID()
+		l.do(l.settle(DidNotHappen), Failed)
+		tr := l.do(c(l), ResultUnknown)
+		if l.a.Case.Kind != CaseContradiction || l.a.Case.Why != WhyContradiction || l.a.CaseID() == first || tr.Hold != HoldCase {
+			t.Errorf("%s: case %+v, holds %q", name, l.a.Case, tr.Hold)
+		}
 	}
 }
 

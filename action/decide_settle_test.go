@@ -240,6 +240,19 @@ func TestHappenedIsAcceptedWhereNoMoreCanBeProven(t *testing.T) {
 }
 
 func TestAPartlyFindingIsForPeople(t *testing.T) {
+	for _, c := range []func(l *life) Command{
+		func(l *life) Command { return l.failure("t1", "", false) },
+		func(l *life) Command { return l.receipt("t1", Success, ProvesCompleted) },
+		func(l *life) Command { return l.evidence(FoundNotExecuted, "") },
+		func(l *life) Command { return l.evidence(FoundSucceeded, ProvesCompleted) },
+	} {
+		l := newLife(t).unknown().wait(24 * time.Hour)
+		l.do(l.settle(Partly), ResultUnknown)
+		l.do(c(l), ResultUnknown)
+		if l.a.Case.Kind != CaseUnknown || l.a.Case.Verdict == nil {
+			t.Errorf("case %+v", l.a.Case)
+		}
+	}
 	l := newLife(t).unknown()
 	l.do(l.settle(Partly), ResultUnknown)
 	l.do(l.evidence(FoundSucceeded, ProvesCompleted), ResultUnknown)
