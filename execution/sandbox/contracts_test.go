@@ -69,6 +69,7 @@ type use struct {
 // uses is every tool once and more, in an order that makes sense.
 func uses() []use {
 	const product, order = `{"product_id":"SKU-4411"}`, `{"order_id":"10086"}`
+	const span = `{"from":"2026-01-01T00:00:00Z","to":"2126-01-01T00:00:00+08:00","limit":1}`
 	return []use{
 		{tool: "catalog.get_product", input: product},
 		{tool: "catalog.may_set_price", input: `{"product_id":"SKU-4411","actor_id":"u-li-na"}`},
@@ -93,6 +94,9 @@ func uses() []use {
 		{tool: "orders.get_coupon", input: `{"order_id":"10088"}`},
 		{tool: "orders.restore_coupon", input: `{"order_id":"10088","coupon_code":"AUTUMN-K88"}`, key: "k2", version: "2"},
 		{tool: "orders.get_operation", input: `{"execution_key":"k"}`},
+		{tool: "catalog.list_operations", input: span},
+		{tool: "refunds.list_operations", input: span},
+		{tool: "orders.list_operations", input: span},
 		{tool: "orders.cancel_order", input: `{"order_id":"10087","reason":"ordered twice"}`, key: "k3"},
 		{tool: "orders.get_order", input: `{"order_id":"10087"}`},
 	}

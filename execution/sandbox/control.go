@@ -18,12 +18,15 @@ type controlHandler func(ctx context.Context, r *http.Request, body []byte) (ans
 // controlRoutes arm faults and tell what came in. They need the control token.
 func (s *Sandbox) controlRoutes() map[string]controlHandler {
 	return map[string]controlHandler{
-		"POST /faults":          s.armFault,
-		"GET /faults":           s.listFaults,
-		"DELETE /faults":        s.clearFaults,
-		"GET /faults/log":       s.listCalls,
-		"GET /faults/counts":    s.countKey,
-		"GET /faults/callbacks": s.listCallbacks,
+		"POST /faults":            s.armFault,
+		"GET /faults":             s.listFaults,
+		"DELETE /faults":          s.clearFaults,
+		"GET /faults/log":         s.listCalls,
+		"GET /faults/counts":      s.countKey,
+		"POST /faults/orders":     s.makeOrders,
+		"POST /faults/refunds":    s.makeRefunds,
+		"POST /faults/divergence": s.diverge,
+		"GET /faults/callbacks":   s.listCallbacks,
 	}
 }
 

@@ -36,6 +36,7 @@ type operation struct {
 	etag                           string
 	body                           []byte
 	at                             time.Time
+	utcOffset                      int // minutes; how the time is written
 }
 
 // fingerprint binds a key to what it was first used for.
@@ -140,9 +141,9 @@ func findOperation(ctx context.Context, q querier, system, key string) (operatio
 	o := operation{key: key}
 	err := q.QueryRowContext(ctx, `
 		SELECT name, fingerprint, status, coalesce(object, ''), coalesce(actor, ''),
-		       coalesce(http_status, 0), etag, coalesce(body, ''), at
+		       coalesce(http_status, 0), etag, coalesce(body, ''), at, utc_offset
 		  FROM sandbox.operations WHERE system = $1 AND key = $2`, system, key).
-		Scan(&o.name, &o.fingerprint, &o.status, &o.object, &o.actor, &o.httpStatus, &o.etag, &o.body, &o.at)
+		Scan(&o.name, &o.fingerprint, &o.status, &o.object, &o.actor, &o.httpStatus, &o.etag, &o.body, &o.at, &o.utcOffset)
 	if errors.Is(err, sql.ErrNoRows) {
 		return operation{}, false, nil
 	}

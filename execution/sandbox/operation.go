@@ -33,7 +33,11 @@ type operationView struct {
 }
 
 func (o operation) view(executions int) operationView {
-	v := operationView{Key: o.key, Status: o.status, Executions: executions, At: &o.at}
+	at := o.at.UTC()
+	if o.utcOffset != 0 {
+		at = at.In(time.FixedZone("", o.utcOffset*60))
+	}
+	v := operationView{Key: o.key, Status: o.status, Executions: executions, At: &at}
 	v.Fenced = o.status != accepted && o.status != queued
 	if o.status == fenced {
 		v.Status = failed
@@ -144,7 +148,7 @@ func (l ledger) list(ctx context.Context, c *call) (answer, error) {
 		cursor: func(v operationView) string { return timeCursor(*v.At, v.Key) },
 		query: `
 			SELECT o.key, o.name, o.status, coalesce(o.object, ''), coalesce(o.actor, ''),
-			       coalesce(o.http_status, 0), coalesce(o.body, ''), o.at,
+			       coalesce(o.http_status, 0), coalesce(o.body, ''), o.at, o.utc_offset,
 			       (SELECT count(*) FROM sandbox.` + l.effects + ` e WHERE e.key = o.key)
 			  FROM sandbox.operations o
 			 WHERE o.system = $1 AND o.at >= $2 AND o.at < $3 AND (o.at, o.key) > ($4, $5)
@@ -156,7 +160,7 @@ func (l ledger) list(ctx context.Context, c *call) (answer, error) {
 func (l ledger) scan(v *operationView, r row) error {
 	var o operation
 	var executions int
-	err := r.Scan(&o.key, &o.name, &o.status, &o.object, &o.actor, &o.httpStatus, &o.body, &o.at, &executions)
+	err := r.Scan(&o.key, &o.name, &o.status, &o.object, &o.actor, &o.httpStatus, &o.body, &o.at, &o.utcOffset, &executions)
 	*v = o.view(executions)
 	return err
 }

@@ -81,6 +81,9 @@
 //	GET    /faults/log?system=&key=&object=&limit=&cursor=
 //	GET    /faults/counts?system=&key=                    {received, executions}
 //	GET    /faults/callbacks?system=&key=&limit=&cursor=  the outbox: what was and will be delivered
+//	POST   /faults/orders      {prefix, count, amount}                 orders to refund: prefix-000001 and on
+//	POST   /faults/refunds     {prefix, count, amount, from, step_ms}  paid refunds, as SeedRefunds writes them
+//	POST   /faults/divergence  {kind, keys}                            what the desk has differs from what it answered
 package sandbox
 
 import (

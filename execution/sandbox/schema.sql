@@ -13,6 +13,7 @@ CREATE TABLE IF NOT EXISTS sandbox.operations (
     etag        text        NOT NULL DEFAULT '',
     body        text,
     at          timestamptz NOT NULL DEFAULT clock_timestamp(),
+    utc_offset  integer     NOT NULL DEFAULT 0,    -- minutes; how the time is written
     PRIMARY KEY (system, key)
 );
 CREATE INDEX IF NOT EXISTS operations_window ON sandbox.operations (system, at, key);
