@@ -113,7 +113,7 @@ func TestAPersonWithoutAPasswordGetsALinkOnce(t *testing.T) {
 		t.Fatalf("the link %q for %+v", link, made)
 	}
 	admin.send("/people", form).want(http.StatusOK).says("It cannot be shown again").lacks(e.server.URL + "/login/")
-	admin.open("/people/" + made.ID).want(http.StatusOK).says("Admin made a sign-in link").lacks(link, lastPart(link))
+	admin.open("/people/"+made.ID).want(http.StatusOK).says("Admin made a sign-in link").lacks(link, lastPart(link))
 	if n := len(e.events(made.Subject())); n != 2 {
 		t.Errorf("%d events, want one for the person and one for the link", n)
 	}
@@ -191,7 +191,7 @@ func TestRolesOfAPerson(t *testing.T) {
 	if !slices.Equal(after.Roles, []string{"finance", "ops"}) || !slices.Equal(after.Tools, lim.Tools) || !slices.Equal(after.Scopes, lim.Scopes) || !slices.Equal(after.Actors, lim.Actors) {
 		t.Errorf("after: %+v", after)
 	}
-	admin.open(path + "?done=person_saved").says("The roles are saved", "Admin changed the roles to finance, ops").holds(`value="finance" checked`)
+	admin.open(path+"?done=person_saved").says("The roles are saved", "Admin changed the roles to finance, ops").holds(`value="finance" checked`)
 	admin.send(path+"/roles", form).leads(path + "?done=person_saved")
 	if again := e.person(lim.ID); again.Version != after.Version {
 		t.Errorf("sent twice: version %d, want %d", again.Version, after.Version)

@@ -23,9 +23,13 @@ func (s *server) trial(c *contract.Contract) string {
 		body.WriteString("  \"entry\": " + quotedJSON(c.Entries[0]) + ",\n")
 	}
 	body.WriteString("  \"payload\": " + string(trialPayload(c)) + ",\n  \"reason\": \"a first try\"\n}")
+	key := "" // one tool's try is not another's
+	if toolName(c.Name) {
+		key = c.Name + "-"
+	}
 	return "curl -X POST " + s.PublicURL + "/v1/actions \\\n" +
 		"  -H \"Authorization: Bearer $KEY\" \\\n" +
-		"  -H \"Idempotency-Key: try-$(date +%s)\" \\\n" +
+		"  -H \"Idempotency-Key: try-" + key + "$(date +%s)\" \\\n" +
 		"  -H \"Content-Type: application/json\" \\\n" +
 		"  -d '" + strings.ReplaceAll(body.String(), "'", `'\''`) + "'"
 }
@@ -41,7 +45,7 @@ func quotedJSON(text string) string {
 // trialPayload is a payload that a contract takes, as far as its schema says
 // what fits: expressions and patterns it does not solve.
 func trialPayload(c *contract.Contract) json.RawMessage {
-	t := trialValues{root: c.InputSchema}
+	t := &trialValues{root: c.InputSchema, left: maxTrialValues}
 	var also []string
 	if c.Target != nil {
 		also = append(also, c.Target.Scope)
@@ -57,10 +61,12 @@ func trialPayload(c *contract.Contract) json.RawMessage {
 	return t.object(t.read(c.InputSchema), c.Fields(), also, 0)
 }
 
+// Bounds of a trial, whatever a schema asks for and however it refers to itself.
 const (
-	maxTrialDepth = 8 // ends schemas that refer to themselves
-	maxTrialItems = 8
-	maxTrialText  = 200
+	maxTrialDepth  = 8
+	maxTrialValues = 500
+	maxTrialItems  = 50
+	maxTrialText   = 200
 )
 
 // trialSchema is what a schema says of the values that fit.
@@ -87,9 +93,12 @@ type trialSchema struct {
 }
 
 // trialValues makes values that fit the parts of one schema.
-type trialValues struct{ root json.RawMessage }
+type trialValues struct {
+	root json.RawMessage
+	left int // how many more values it may hold
+}
 
-func (t trialValues) read(raw json.RawMessage) trialSchema {
+func (t *trialValues) read(raw json.RawMessage) trialSchema {
 	var schema trialSchema
 	decoder := json.NewDecoder(bytes.NewReader(raw))
 	decoder.UseNumber()
@@ -99,10 +108,11 @@ func (t trialValues) read(raw json.RawMessage) trialSchema {
 	return schema
 }
 
-func (t trialValues) value(raw json.RawMessage, name string, depth int) json.RawMessage {
+func (t *trialValues) value(raw json.RawMessage, name string, depth int) json.RawMessage {
 	s := t.read(raw)
+	t.left--
 	switch {
-	case depth > maxTrialDepth:
+	case depth > maxTrialDepth || t.left < 0:
 		return json.RawMessage("null")
 	case s.Ref != "":
 		return t.value(t.referred(s.Ref), name, depth+1)
@@ -140,7 +150,7 @@ func (t trialValues) value(raw json.RawMessage, name string, depth int) json.Raw
 
 // typeOf is the first type that a schema allows; without one, what its other
 // words are about.
-func (t trialValues) typeOf(s trialSchema) string {
+func (t *trialValues) typeOf(s trialSchema) string {
 	switch typ := s.Type.(type) {
 	case string:
 		return typ
@@ -160,9 +170,9 @@ func (t trialValues) typeOf(s trialSchema) string {
 }
 
 // object holds what a schema requires, and the fields named besides.
-func (t trialValues) object(s trialSchema, order, also []string, depth int) json.RawMessage {
-	for _, name := range s.Required {
-		if !slices.Contains(order, name) {
+func (t *trialValues) object(s trialSchema, order, also []string, depth int) json.RawMessage {
+	for _, name := range slices.Concat(s.Required, also) {
+		if name != "" && !slices.Contains(order, name) {
 			order = append(order, name)
 		}
 	}
@@ -176,7 +186,7 @@ func (t trialValues) object(s trialSchema, order, also []string, depth int) json
 }
 
 // referred is the part of the schema that a local reference names.
-func (t trialValues) referred(ref string) json.RawMessage {
+func (t *trialValues) referred(ref string) json.RawMessage {
 	part := t.root
 	for token := range strings.SplitSeq(strings.TrimPrefix(strings.TrimPrefix(ref, "#"), "/"), "/") {
 		var members map[string]json.RawMessage
