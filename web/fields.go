@@ -3,7 +3,6 @@ package web
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -249,7 +248,7 @@ func decodeAny(raw []byte) any {
 	dec.UseNumber()
 	var v any
 	if err := dec.Decode(&v); err != nil {
-		return fmt.Sprintf("%s", raw)
+		return string(raw)
 	}
 	return v
 }

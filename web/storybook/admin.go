@@ -40,7 +40,7 @@ func adminStories() []Story {
 		}},
 		{"person-secret", func(l web.Lang) templ.Component {
 			p := personPage()
-			p.Secret = &web.Secret{Value: "tulip-otter-94-canvas"}
+			p.Secret = &web.Secret{Value: "https://console.example/login/Zk3xV9tQ2mB7nR4sW8yL1pD6hJ0cF5gA-uE_iO2bT4k", Expires: Now().Add(24 * time.Hour)}
 			return web.PersonView(adminFrame(l, web.People), p)
 		}},
 		{"clients", func(l web.Lang) templ.Component {

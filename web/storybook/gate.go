@@ -2,6 +2,8 @@ package storybook
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"countersign/web"
@@ -23,8 +25,13 @@ func gateStories() []Story {
 		{"sign-in-link-used", func(web.Lang) templ.Component {
 			return web.SignInLinkView(web.Frame{Path: "/in/abc"}, web.SignInLinkPage{Refused: web.NewRefusal("unauthorized", "link", "", nil)})
 		}},
+		{"prove", func(l web.Lang) templ.Component {
+			return web.ProveView(frame(l, web.NoSection), web.ProvePage{Next: "/actions/" + actionID})
+		}},
 	}
-	for status, code := range map[int]string{400: "malformed", 403: "forbidden", 404: "not-found", 409: "wrong-state", 410: "expired", 413: "too-large", 429: "rate-limited", 500: "internal", 503: "outcome-unknown"} {
+	codes := map[int]string{400: "malformed", 403: "forbidden", 404: "not-found", 409: "wrong-state", 410: "expired", 413: "too-large", 429: "rate-limited", 500: "internal", 503: "outcome-unknown"}
+	for _, status := range slices.Sorted(maps.Keys(codes)) {
+		code := codes[status]
 		out = append(out, Story{fmt.Sprintf("error-%d", status), func(l web.Lang) templ.Component {
 			p := web.ErrorPage{Status: status, Refusal: web.NewRefusal(code, "", "", nil), RequestID: "req_01KB9Z3M7Q6W8R2T"}
 			if status == 429 {

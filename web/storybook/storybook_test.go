@@ -173,7 +173,7 @@ func hidden(n *html.Node) bool {
 // it twice records it once, except where that means nothing.
 func checkForms(t *testing.T, p page) {
 	t.Helper()
-	once := regexp.MustCompile(`^/(login|logout|language|in/|actions/[^/]+/review)`)
+	once := regexp.MustCompile(`^/(login|logout|language|in/|account/prove|actions/[^/]+/review)`)
 	for _, n := range p.all {
 		if n.Data != "form" {
 			continue
