@@ -125,10 +125,14 @@ func wanted(a action.Action) string {
 }
 
 func (s *Service) owner(ctx context.Context, a action.Action) (string, error) {
+	if known, ok := s.owners.Load(a.Client.ID); ok {
+		return known.(string), nil
+	}
 	c, err := s.directory.Client(ctx, a.Client.ID)
 	if err != nil {
 		return "", err
 	}
+	s.owners.Store(a.Client.ID, c.Owner)
 	return c.Owner, nil
 }
 
@@ -154,21 +158,22 @@ func (s *Service) Standing(ctx context.Context, a action.Action, viewer *people.
 	return all[0], nil
 }
 
-// Standings is Standing for a list, in its order: people are read once.
+// Standings is Standing for a list, in its order: people are read once, and
+// without a viewer they are as they were at most a second ago.
 func (s *Service) Standings(ctx context.Context, actions []action.Action, viewer *people.Person) ([]Standing, error) {
-	persons, err := s.directory.Persons(ctx)
+	read := s.directory.Persons
+	if viewer == nil {
+		read = s.everybody
+	}
+	persons, err := read(ctx)
 	if err != nil {
 		return nil, err
 	}
-	owners := map[string]string{}
 	standings := make([]Standing, len(actions))
 	for i, a := range actions {
-		owner, known := owners[a.Client.ID]
-		if !known {
-			if owner, err = s.owner(ctx, a); err != nil {
-				return nil, err
-			}
-			owners[a.Client.ID] = owner
+		owner, err := s.owner(ctx, a)
+		if err != nil {
+			return nil, err
 		}
 		standings[i] = standing(a, persons, SubjectOf(a, owner), viewer)
 	}

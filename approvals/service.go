@@ -43,8 +43,12 @@ type Service struct {
 	signer    *Signer
 	maxOpen   int
 
-	mu   sync.Mutex
-	open map[string]counted
+	owners sync.Map // client id → person id, which is for life
+
+	mu      sync.Mutex
+	open    map[string]counted
+	persons []people.Person // as of readAt
+	readAt  time.Time
 }
 
 // counted is a count that is allowed to be a second old.
@@ -68,12 +72,34 @@ func (s *Service) Catalogue() *rule.Catalogue { return s.catalogue }
 // Signer returns what signs confirmations.
 func (s *Service) Signer() *Signer { return s.signer }
 
+// fresh is how old what is only shown may be.
+const fresh = time.Second
+
+// everybody returns all people as they were at most a second ago: for numbers
+// that inform, never for what somebody may do.
+func (s *Service) everybody(ctx context.Context) ([]people.Person, error) {
+	s.mu.Lock()
+	persons, age := s.persons, time.Since(s.readAt)
+	s.mu.Unlock()
+	if age < fresh {
+		return persons, nil
+	}
+	persons, err := s.directory.Persons(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	s.persons, s.readAt = persons, time.Now()
+	s.mu.Unlock()
+	return persons, nil
+}
+
 // underCap refuses when too many of a client's proposals wait.
 func (s *Service) underCap(ctx context.Context, client string) error {
 	s.mu.Lock()
 	c := s.open[client]
 	s.mu.Unlock()
-	if time.Since(c.at) > time.Second {
+	if time.Since(c.at) > fresh {
 		n, err := s.ledger.OpenProposals(ctx, client)
 		if err != nil {
 			return err
@@ -90,7 +116,8 @@ func (s *Service) underCap(ctx context.Context, client string) error {
 	return nil
 }
 
-// change runs a proposer's command on an action that its client may see.
+// change runs a command of the client that proposed the action. Another one,
+// whoever answers for it, would put its content under this one's name.
 func (s *Service) change(ctx context.Context, client people.Client, id string, make func(action.Snapshot) (action.Command, error)) (action.Snapshot, error) {
 	return action.Change(ctx, s.ledger, id, func(snap action.Snapshot) (action.Command, error) {
 		a := snap.Action
@@ -99,6 +126,9 @@ func (s *Service) change(ctx context.Context, client people.Client, id string, m
 		}
 		if err := people.ClientMay(client, people.ToPropose, SubjectOf(a, "")); err != nil {
 			return nil, err
+		}
+		if a.Client.ID != client.ID {
+			return nil, action.Refuse(action.Forbidden, "Only the program that proposed this may change it.").Because("proposer")
 		}
 		return make(snap)
 	})

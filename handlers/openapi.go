@@ -178,6 +178,11 @@ func tidySchemas(registry huma.Registry, taken map[string]bool) {
 			}
 			switch {
 			case property == nil:
+			case field.Type == reflect.TypeFor[*api.Duration]():
+				schema.Properties[tag] = &huma.Schema{OneOf: []*huma.Schema{{Type: huma.TypeString}, {Type: huma.TypeInteger}},
+					Description: "A duration such as 15m, or whole seconds."}
+			case taken[name] && tag == "payload":
+				schema.Properties[tag] = &huma.Schema{Type: huma.TypeObject, AdditionalProperties: true}
 			case property.Type == huma.TypeArray:
 				property.Nullable = false
 			case pointer && property.Ref != "" && options == "" && !taken[name]:

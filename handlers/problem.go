@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 
 	"countersign/action"
 	"countersign/execution/api"
@@ -125,6 +126,7 @@ func send(w http.ResponseWriter, status int, body any) error {
 	if err != nil {
 		return err
 	}
+	w.Header().Set("Content-Length", strconv.Itoa(len(text)))
 	w.WriteHeader(status)
 	if _, err := w.Write(text); err != nil {
 		return fmt.Errorf("writing an answer: %w", err)

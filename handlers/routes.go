@@ -93,7 +93,7 @@ func apiRoutes() []route {
 			refuses: refuses(action.InvalidArgument)}},
 		{get, "/v1/tools/{name}", "getTool", everyKey(), (*server).getTool, 0, &call{status: 200, answer: api.Tool{}, query: versionParam(),
 			about: "A contract with every default filled in.", refuses: refuses(action.UnknownTool, action.InvalidArgument)}},
-		{post, "/v1/tools/{name}/retire", "retireTool", admin, (*server).retireTool, 0, &call{status: 200, body: api.Retire{}, answer: api.Tool{},
+		{post, "/v1/tools/{name}/retire", "retireTool", admin, (*server).retireTool, maxWait, &call{status: 200, body: api.Retire{}, answer: api.Tool{},
 			about: "Take a tool out of use, and cancel its open actions or keep them.", refuses: changing(action.UnknownTool)}},
 
 		// Actions.

@@ -34,7 +34,6 @@ type Config struct {
 	Ready     func(context.Context) error // says why the console cannot serve now
 	Stopping  <-chan struct{}             // closed when the console shuts down: those who wait are answered; nil: never
 	PublicURL string                      // as browsers and programs reach the console, such as https://console.example
-	Demo      bool                        // the console runs beside a sandbox on somebody's own machine
 }
 
 // Reads is what handlers read past the domain. Every list takes a viewer and
@@ -70,8 +69,8 @@ const (
 	maxWaiting         = 1000 // requests that wait at a time
 	maxFailedKeys      = 300  // per address and minute
 	maxHeaderIDBytes   = 64
-	ordinaryTime       = 15 * time.Second // to answer what does not wait
-	bodyTime           = 30 * time.Second // for a body to arrive
+	ordinaryTime       = 30 * time.Second // to answer what does not wait
+	bodyTime           = 20 * time.Second // of it, for a body to arrive
 	writeTime          = 30 * time.Second // for an answer to be taken
 	maxWait            = 60 * time.Second // of one long poll
 	reread             = 500 * time.Millisecond
@@ -125,7 +124,7 @@ func (s *server) route(table []route) error {
 			return errors.New("the route " + rt.name + " has no handler")
 		}
 		s.mux.Method(rt.method, rt.pattern, s.serve(rt))
-		if rt.method == http.MethodGet {
+		if rt.method == http.MethodGet && rt.holds != forever {
 			s.mux.Method(http.MethodHead, rt.pattern, s.serve(rt))
 		}
 	}
@@ -161,9 +160,13 @@ func (s *server) serve(rt route) http.HandlerFunc {
 
 // noSuchPlace answers an address that is none.
 func (s *server) noSuchPlace(w http.ResponseWriter, r *http.Request) {
-	rt := route{pattern: r.URL.Path}
+	rt := route{pattern: r.URL.Path, who: visitor()}
 	s.headers(w, rt)
-	s.fail(w, r, rt.page(), caller{}, action.Refuse(action.NotFound, "There is nothing at this address."))
+	var c caller
+	if rt.page() {
+		c, _ = s.identify(w, r, rt) // only to keep the navigation on the page
+	}
+	s.fail(w, r, rt.page(), c, action.Refuse(action.NotFound, "There is nothing at this address."))
 }
 
 // noSuchMethod answers a method that an address does not take.
