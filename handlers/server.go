@@ -33,6 +33,7 @@ type Config struct {
 	Directory DirectoryReads
 	Ready     func(context.Context) error // says why the console cannot serve now
 	Stopping  <-chan struct{}             // closed when the console shuts down: those who wait are answered; nil: never
+	Demo      bool                        // the console runs beside a sandbox on somebody's own machine
 	PublicURL string                      // as browsers and programs reach the console, such as https://console.example
 }
 
