@@ -32,7 +32,6 @@ type appConfig struct {
 	tls       *tls.Config
 	publicURL string
 	secret    secret
-	demo      bool
 	log       *slog.Logger
 }
 
@@ -56,7 +55,6 @@ func startApp(ctx context.Context, db *database, o appConfig) (*app, error) {
 		Ready:     db.Ping,
 		Stopping:  stopping,
 		PublicURL: o.publicURL,
-		Demo:      o.demo,
 	})
 	if err != nil {
 		return nil, err

@@ -110,7 +110,7 @@ func (d *demoRun) start(ctx context.Context, c *call, ln net.Listener) error {
 		return err
 	}
 	d.file.Console = localURL(ln.Addr(), false)
-	if d.app, err = startApp(ctx, db, appConfig{listener: ln, publicURL: d.file.Console, secret: key, demo: true, log: d.log}); err != nil {
+	if d.app, err = startApp(ctx, db, appConfig{listener: ln, publicURL: d.file.Console, secret: key, log: d.log}); err != nil {
 		return err
 	}
 	d.onStop(d.app.stop)
