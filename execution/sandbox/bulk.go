@@ -60,7 +60,7 @@ func (s *Sandbox) SeedRefunds(ctx context.Context, refunds iter.Seq[PaidRefund])
 }
 
 func copyRefunds(ctx context.Context, tx *sql.Tx, refunds iter.Seq[PaidRefund]) error {
-	into, err := tx.PrepareContext(ctx, pq.CopyIn("bulk", "key", "order_id", "amount_cents", "reason", "actor", "at", "fingerprint"))
+	into, err := tx.PrepareContext(ctx, `COPY bulk (key, order_id, amount_cents, reason, actor, at, fingerprint) FROM STDIN`)
 	if err != nil {
 		return fmt.Errorf("starting to copy refunds: %w", err)
 	}

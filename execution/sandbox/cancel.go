@@ -85,11 +85,12 @@ func applyCancel(ctx context.Context, tx *sql.Tx, c *call, req orderRequest) (an
 	err = tx.QueryRowContext(ctx, `
 		UPDATE sandbox.shop_orders
 		   SET status = CASE WHEN $2 THEN 'cancelled' ELSE status END,
-		       cancelled_at = CASE WHEN $2 THEN clock_timestamp() END,
+		       cancelled_at = CASE WHEN $2 THEN clock.now END,
 		       cancel_reason = CASE WHEN $2 THEN $3 END,
 		       coupon_status = CASE WHEN coupon_code IS NOT NULL THEN 'void' END,
-		       coupon_changed_at = CASE WHEN coupon_code IS NOT NULL THEN clock_timestamp() END,
-		       version = version + 1, updated_at = clock_timestamp()
+		       coupon_changed_at = CASE WHEN coupon_code IS NOT NULL THEN clock.now END,
+		       version = version + 1, updated_at = clock.now
+		  FROM (SELECT clock_timestamp() AS now) clock
 		 WHERE id = $1 RETURNING version, coupon_status, updated_at`,
 		o.ID, change == "cancelled", req.Reason).Scan(&o.Version, &o.CouponStatus, &now)
 	if err != nil {

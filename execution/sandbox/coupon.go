@@ -61,8 +61,9 @@ func applyRestore(ctx context.Context, tx *sql.Tx, c *call, req orderRequest) (a
 		return refuse(http.StatusUnprocessableEntity, "coupon-not-void", "The coupon is valid: there is nothing to restore."), nil
 	}
 	err = tx.QueryRowContext(ctx, `
-		UPDATE sandbox.shop_orders SET coupon_status = 'valid', coupon_changed_at = clock_timestamp(),
-		       version = version + 1, updated_at = clock_timestamp()
+		UPDATE sandbox.shop_orders SET coupon_status = 'valid', coupon_changed_at = clock.now,
+		       version = version + 1, updated_at = clock.now
+		  FROM (SELECT clock_timestamp() AS now) clock
 		 WHERE id = $1 RETURNING version, coupon_status, updated_at`, o.ID).Scan(&o.Version, &o.CouponStatus, &o.UpdatedAt)
 	if err != nil {
 		return answer{}, fmt.Errorf("restoring a coupon: %w", err)

@@ -20,7 +20,8 @@ const FaultHeader = "X-Sandbox-Fault"
 type Kind string
 
 // Every fault there is. A fault on a read works on the answer in the same way;
-// lie, record-only, slow, duplicate and accept change nothing on a read.
+// lie, record-only, slow, duplicate, forget-key, lag and accept change nothing on
+// a read.
 const (
 	LostRequest  Kind = "lost-request"   // the connection is closed before anything is done
 	ErrorBefore  Kind = "error-before"   // status (default 500; any 3xx, 4xx or 5xx), nothing is done
@@ -34,13 +35,15 @@ const (
 	Lie          Kind = "lie"            // answers as if done, writes nothing anywhere
 	RecordOnly   Kind = "record-only"    // answers and records success under the key, the object is unchanged
 	Duplicate    Kind = "duplicate"      // the request is delivered twice, the second time after the first is done
+	ForgetKey    Kind = "forget-key"     // the key is not honoured: a repeated request is a new one
+	Lag          Kind = "lag"            // answered at once, to be seen only after the delay; a process that ends before loses it
 	Accept       Kind = "accept"         // refunds: 202, done after the delay, then a signed callback; see Delivery
 	maxDelay          = 30 * time.Second // so that nothing acts later than a contract's fence allows for
 	defaultDelay      = 5 * time.Second
 )
 
 var kinds = []Kind{LostRequest, ErrorBefore, TooMany, DelayThenAct, Slow, ActThenReset, ActThenDelay,
-	ErrorAfter, Malformed, Lie, RecordOnly, Duplicate, Accept}
+	ErrorAfter, Malformed, Lie, RecordOnly, Duplicate, ForgetKey, Lag, Accept}
 
 // Fault is one way for a request to go wrong.
 type Fault struct {

@@ -226,3 +226,24 @@ func TestTokensMustBeUsable(t *testing.T) {
 		}
 	}
 }
+
+// TestRepeatToASystemThatForgotTheKey is refused, though the first request
+// worked: what is recorded under the key stays true.
+func TestRepeatToASystemThatForgotTheKey(t *testing.T) {
+	s := open(t)
+	const all = `{"order_id":"10086","amount":42,"reason":"arrived broken"}`
+	s.refund("k", all, sandbox.FaultHeader, "error-after; status=504").want(t, http.StatusGatewayTimeout)
+	s.refund("k", all, sandbox.FaultHeader, "forget-key").wantCode(t, http.StatusUnprocessableEntity, "already-refunded")
+	s.get("/refunds/operations/k").wantField(t, "status", "SUCCEEDED")
+	s.wantCounts("refunds", "k", 2, 1)
+}
+
+func TestD3_ReadersLagBehind(t *testing.T) {
+	s := open(t)
+	done := s.cancel("10087", "k", sandbox.FaultHeader, "lag; delay_ms=3000")
+	done.want(t, http.StatusOK)
+	s.get("/orders/orders/10087").wantField(t, "status", "paid")
+	eventually(t, "it can be seen", func() bool { return s.get("/orders/orders/10087").body["status"] == "cancelled" })
+	s.get("/orders/orders/10087").wantField(t, "cancelled_at", done.body["cancelled_at"])
+	s.wantCounts("orders", "k", 1, 1)
+}

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"time"
 
@@ -55,11 +56,16 @@ type effect func(context.Context, *sql.Tx) (answer, error)
 // lock, so a process that dies never leaves a key locked, and the record and
 // the effect are one transaction.
 func (s *Sandbox) once(ctx context.Context, c *call, name, bound string, act effect) (answer, error) {
-	tx, err := s.db.BeginTx(ctx, nil)
+	tx, err := s.db.BeginTx(s.life, nil) // outlives the request when it lags
 	if err != nil {
 		return answer{}, fmt.Errorf("starting %s: %w", name, err)
 	}
-	defer tx.Rollback() // a no-op after the commit; what makes a lie of it otherwise
+	lagging := false
+	defer func() {
+		if !lagging {
+			_ = tx.Rollback() // a no-op after the commit; what makes a lie of it otherwise
+		}
+	}()
 	if err := holdKey(ctx, tx, c.system, c.key); err != nil {
 		return answer{}, err
 	}
@@ -84,10 +90,26 @@ func (s *Sandbox) once(ctx context.Context, c *call, name, bound string, act eff
 	if err := record(ctx, tx, c, name, bound, a); err != nil {
 		return answer{}, err
 	}
+	if c.fault.Kind == Lag {
+		lagging = true
+		s.workers.Go(func() { s.commitLate(tx, c.fault.delay()) })
+		return a, nil
+	}
 	if err := tx.Commit(); err != nil {
 		return answer{}, fmt.Errorf("committing %s: %w", name, err)
 	}
 	return a, nil
+}
+
+// commitLate makes seen what was answered before. The transaction ends with the
+// sandbox if that is sooner.
+func (s *Sandbox) commitLate(tx *sql.Tx, after time.Duration) {
+	if wait(s.life, after) != nil {
+		return
+	}
+	if err := tx.Commit(); err != nil {
+		slog.Error("sandbox lost what it had answered", "error", err)
+	}
 }
 
 // affect runs the effect; a system that only records takes it back again.

@@ -261,6 +261,8 @@ func refundable(ctx context.Context, tx *sql.Tx, c *call, req refundRequest) (or
 		refusal = moved("order", o.Version)
 	case o.Status == "closed":
 		refusal = refuse(http.StatusUnprocessableEntity, "order-closed", "A closed order is not refunded here any more.")
+	case o.Status == "refunded":
+		refusal = refuse(http.StatusUnprocessableEntity, "already-refunded", "All that was paid has been refunded.")
 	case req.Amount > o.Refundable:
 		refusal = refuse(http.StatusUnprocessableEntity, "over-refund", "The amount is more than what is left to refund.")
 	default:

@@ -63,7 +63,7 @@ func TestRefundRefusals(t *testing.T) {
 
 	s.refund("all", `{"order_id":"10086","amount":42,"reason":"x"}`).want(t, http.StatusOK)
 	s.get("/refunds/orders/10086").wantField(t, "status", "refunded")
-	s.refund("more", `{"order_id":"10086","amount":0.01,"reason":"x"}`).wantCode(t, http.StatusUnprocessableEntity, "over-refund")
+	s.refund("more", `{"order_id":"10086","amount":0.01,"reason":"x"}`).wantCode(t, http.StatusUnprocessableEntity, "already-refunded")
 }
 
 func TestE2_TimeoutAfterSuccessIsKnownByKey(t *testing.T) {

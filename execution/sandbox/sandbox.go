@@ -43,8 +43,7 @@
 // status (QUEUED, SUCCEEDED or FAILED) and what the operation answers. Order
 // 10094 is always refunded that way; the fault "accept" does it to any. A
 // callback that is not answered with 2xx is sent again, under the same
-// webhook-id; it may come twice, and those
-// about one key come in their order.
+// webhook-id; it may come twice, and those about one key come in their order.
 //
 // The order desk, under /orders, with orders and versions of its own:
 //

@@ -37,7 +37,7 @@ type call struct {
 	actor      string // X-Actor: on whose behalf; empty when not told
 	body       []byte
 	fault      Fault
-	unkeyed    bool // a second delivery that does not honour the key
+	unkeyed    bool // the key is not honoured
 }
 
 // serve runs a route under whatever fault is switched on. The work goes on
@@ -143,6 +143,7 @@ func (s *Sandbox) before(ctx context.Context, c *call) (early answer, done bool)
 
 // act does the work, twice when the request is delivered twice.
 func (s *Sandbox) act(ctx context.Context, rt route, c *call) answer {
+	c.unkeyed = c.fault.Kind == ForgetKey
 	a, err := rt.handle(ctx, c)
 	if err == nil && c.fault.Kind == Duplicate {
 		again := *c
