@@ -138,19 +138,35 @@ func adminRecord(events []action.Event) []web.Admin {
 	var record []web.Admin
 	for _, e := range events[max(0, len(events)-recordMax):] {
 		var data struct {
-			Roles  []string `json:"roles"`
-			Prefix string   `json:"prefix"`
+			people.Grants
+			Entries []string `json:"entries"`
+			Prefix  string   `json:"prefix"`
 		}
 		if json.Unmarshal(e.Data, &data) != nil {
 			continue
 		}
-		told := web.Admin{At: e.At, Kind: adminKind(e), By: web.Outside(e.By.Name), What: web.Outside(strings.Join(data.Roles, ", "))}
+		told := web.Admin{At: e.At, Kind: adminKind(e), By: web.Outside(e.By.Name), What: web.Outside(trustText(data.Grants, data.Entries))}
 		if data.Prefix != "" {
 			told.What = web.Outside(keyStart(data.Prefix))
 		}
 		record = append(record, told)
 	}
 	return record
+}
+
+// trustText is what somebody was trusted with: roles, and the limits by their
+// names in the API.
+func trustText(g people.Grants, entries []string) string {
+	text := strings.Join(g.Roles, ", ")
+	for _, limit := range []struct {
+		name string
+		only []string
+	}{{"tools", g.Tools}, {"scopes", g.Scopes}, {"actors", g.Actors}, {"entries", entries}} {
+		if len(limit.only) > 0 {
+			text += "; " + limit.name + ": " + strings.Join(limit.only, ", ")
+		}
+	}
+	return text
 }
 
 // adminKind is the kind of an event as the words of pages know it.

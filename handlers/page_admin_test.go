@@ -219,6 +219,31 @@ func TestRolesOfAPerson(t *testing.T) {
 	}
 }
 
+func TestLimitsOfAPerson(t *testing.T) {
+	e := newEnv(t)
+	admin := e.as(e.Admin)
+	path := "/people/" + e.Mia.ID
+	form := formOf("op", admin.open(path).op(), "roles", "support", "tools", "shop.set_price\r\nshop.big_price\r\n", "scopes", " shop ", "actors", "u-17")
+	admin.send(path+"/roles", form).leads(path + "?done=person_saved")
+	mia := e.person(e.Mia.ID)
+	if !slices.Equal(mia.Tools, []string{"shop.big_price", "shop.set_price"}) || !slices.Equal(mia.Scopes, []string{"shop"}) || !slices.Equal(mia.Actors, []string{"u-17"}) {
+		t.Errorf("saved %+v", mia.Grants())
+	}
+	admin.open(path).holds(">shop.big_price\nshop.set_price</textarea>", ">u-17</textarea>").
+		says("Admin changed the roles to support; tools: shop.big_price, shop.set_price; scopes: shop; actors: u-17")
+	e.as(e.Person("ada", people.RoleAuditor)).open(path).says("shop.big_price, shop.set_price", "u-17").lacks("<textarea")
+	admin.send(path+"/roles", formOf("op", newOp(), "roles", "support", "tools", "a\u202eb", "scopes", "shop", "actors", "u-17 and more")).
+		wrong(http.StatusUnprocessableEntity, "tools").holds(">u-17 and more</textarea>")
+	admin.send(path+"/roles", formOf("op", newOp(), "roles", "support", "tools", "", "scopes", "", "actors", "")).leads(path + "?done=person_saved")
+	if g := e.person(e.Mia.ID).Grants(); len(g.Tools)+len(g.Scopes)+len(g.Actors) != 0 {
+		t.Errorf("limits stay: %+v", g)
+	}
+	made := admin.send("/people", formOf("op", newOp(), "name", "Lin", "username", "lin", "roles", "support", "actors", "u-4\nu-5", "password", goodPassword))
+	if lin := e.person("lin"); made.status != http.StatusSeeOther || !slices.Equal(lin.Actors, []string{"u-4", "u-5"}) {
+		t.Errorf("made %+v", lin)
+	}
+}
+
 func TestResetAPassword(t *testing.T) {
 	e := newEnv(t)
 	mia, admin := e.withPassword(e.Mia), e.as(e.Admin)

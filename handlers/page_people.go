@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"countersign/action"
@@ -65,10 +66,10 @@ func (s *server) createPerson(w http.ResponseWriter, r *http.Request, c caller) 
 	if err != nil {
 		return err
 	}
-	roles, password := cleaned(fields["roles"]), fields.Get("password")
-	cmd := commandOf(c, fields, append([]string{fields.Get("name"), fields.Get("username")}, roles...)...)
+	grants := grantsOf(fields, people.Grants{})
+	cmd := commandOf(c, fields, fields.Get("name"), fields.Get("username"), grantsText(grants))
 	made, err := s.People.CreatePerson(r.Context(), cmd, people.NewPerson{Username: clean(fields.Get("username")), Name: clean(fields.Get("name")),
-		Grants: people.Grants{Roles: roles}, Lang: c.session.Person.Lang, Zone: c.session.Person.Zone, Password: password})
+		Grants: grants, Lang: c.session.Person.Lang, Zone: c.session.Person.Zone, Password: fields.Get("password")})
 	if err == nil && made.HasPassword {
 		return seeOther(w, r, sent("/people/"+made.ID, web.DonePersonCreated))
 	}
@@ -82,8 +83,31 @@ func (s *server) createPerson(w http.ResponseWriter, r *http.Request, c caller) 
 	if !onForm(err) {
 		return err
 	}
-	again := web.PersonForm{Op: opAfter(err, fields), Name: own(fields, "name"), Username: own(fields, "username"), Roles: roles, Refused: refusalOf(err)}
+	again := web.PersonForm{Op: opAfter(err, fields), Name: own(fields, "name"), Username: own(fields, "username"), Roles: grants.Roles,
+		Limits: limitsTyped(fields), Refused: refusalOf(err)}
 	return s.personForm(w, r, c, again, refusedStatus(w, r, err))
+}
+
+// grantsOf is what a form asks to trust a person with. A box that the form does
+// not have leaves its limit as it is.
+func grantsOf(fields url.Values, g people.Grants) people.Grants {
+	g.Roles = cleaned(fields["roles"])
+	for name, limit := range map[string]*[]string{"tools": &g.Tools, "scopes": &g.Scopes, "actors": &g.Actors} {
+		if fields.Has(name) {
+			*limit = lines(fields.Get(name))
+		}
+	}
+	return g
+}
+
+// grantsText tells one set of grants from another.
+func grantsText(g people.Grants) string {
+	return strings.Join([]string{strings.Join(g.Roles, "\n"), strings.Join(g.Tools, "\n"), strings.Join(g.Scopes, "\n"), strings.Join(g.Actors, "\n")}, "\x00")
+}
+
+// limitsTyped gives the boxes of a form back.
+func limitsTyped(fields url.Values) web.PersonLimits {
+	return web.PersonLimits{Tools: own(fields, "tools"), Scopes: own(fields, "scopes"), Actors: own(fields, "actors")}
 }
 
 // oneTimeLink is a link to sign in with, as the admin who made it sees it.

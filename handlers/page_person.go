@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"countersign/action"
@@ -41,7 +42,7 @@ func (s *server) lookAtPerson(ctx context.Context, c caller, id string) (v perso
 		return v, err
 	}
 	v.page = web.PersonPage{Person: personRow(v.person, seen[id]), Created: v.person.CreatedAt, Op: newOp(),
-		Self: c.session.Person.ID == id, Events: adminRecord(v.events)}
+		Self: c.session.Person.ID == id, Events: adminRecord(v.events), Limits: limitsOf(v.person)}
 	for _, owned := range clients {
 		if owned.Owner == id {
 			v.page.Clients = append(v.page.Clients, clientRow(owned, v.person.Name, v.now))
@@ -49,6 +50,13 @@ func (s *server) lookAtPerson(ctx context.Context, c caller, id string) (v perso
 	}
 	v.page.Others, err = s.otherRoles(ctx, v.person.Roles)
 	return v, err
+}
+
+// limitsOf puts stored limits into the boxes that they came from. They were
+// checked to be visible characters.
+func limitsOf(p people.Person) web.PersonLimits {
+	box := func(list []string) web.Own { return web.Own(strings.Join(list, "\n")) }
+	return web.PersonLimits{Tools: box(p.Tools), Scopes: box(p.Scopes), Actors: box(p.Actors)}
 }
 
 func (s *server) renderPerson(w http.ResponseWriter, r *http.Request, c caller, v personView, status int, flash *web.Flash) error {
@@ -87,7 +95,6 @@ func (s *server) showSecret(w http.ResponseWriter, r *http.Request, c caller, id
 // personChange is what a form about a person asks for.
 type personChange struct {
 	fields url.Values
-	cmd    people.Command
 	done   web.Done
 	change func(ctx context.Context, p people.Person) (people.Person, error)
 	holds  func(p people.Person) bool // it is as asked for
@@ -127,24 +134,27 @@ func (s *server) refusePerson(w http.ResponseWriter, r *http.Request, c caller, 
 	if fields.Has("roles") {
 		v.page.Person.Roles = cleaned(fields["roles"])
 	}
+	if fields.Has("tools") {
+		v.page.Limits = limitsTyped(fields)
+	}
 	return s.renderPerson(w, r, c, v, refusedStatus(w, r, refused), nil)
 }
 
-// setRoles replaces a person's roles. Their limits stay.
+// setRoles replaces a person's roles and limits.
 func (s *server) setRoles(w http.ResponseWriter, r *http.Request, c caller) error {
 	fields, err := form(w, r)
 	if err != nil {
 		return err
 	}
-	roles := cleaned(fields["roles"])
-	cmd := commandOf(c, fields, append([]string{"roles"}, roles...)...)
-	return s.changePerson(w, r, c, personChange{fields, cmd, web.DonePersonSaved,
+	cmd := commandOf(c, fields, "roles", grantsText(grantsOf(fields, people.Grants{})))
+	return s.changePerson(w, r, c, personChange{fields, web.DonePersonSaved,
 		func(ctx context.Context, p people.Person) (people.Person, error) {
-			grants := p.Grants()
-			grants.Roles = roles
-			return s.People.SetGrants(ctx, cmd, p.ID, grants)
+			return s.People.SetGrants(ctx, cmd, p.ID, grantsOf(fields, p.Grants()))
 		},
-		func(p people.Person) bool { return sameSet(p.Roles, roles) }})
+		func(p people.Person) bool {
+			g := grantsOf(fields, p.Grants())
+			return sameSet(p.Roles, g.Roles) && sameSet(p.Tools, g.Tools) && sameSet(p.Scopes, g.Scopes) && sameSet(p.Actors, g.Actors)
+		}})
 }
 
 func sameSet(a, b []string) bool {
@@ -159,7 +169,7 @@ func (s *server) disablePerson(w http.ResponseWriter, r *http.Request, c caller)
 		return err
 	}
 	cmd := commandOf(c, fields)
-	return s.changePerson(w, r, c, personChange{fields, cmd, web.DonePersonDisabled,
+	return s.changePerson(w, r, c, personChange{fields, web.DonePersonDisabled,
 		func(ctx context.Context, p people.Person) (people.Person, error) {
 			return s.People.DisablePerson(ctx, cmd, p.ID)
 		},
@@ -173,7 +183,7 @@ func (s *server) enablePerson(w http.ResponseWriter, r *http.Request, c caller) 
 		return err
 	}
 	cmd := commandOf(c, fields)
-	return s.changePerson(w, r, c, personChange{fields, cmd, web.DonePersonEnabled,
+	return s.changePerson(w, r, c, personChange{fields, web.DonePersonEnabled,
 		func(ctx context.Context, p people.Person) (people.Person, error) {
 			return s.People.EnablePerson(ctx, cmd, p.ID)
 		},

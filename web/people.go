@@ -2,6 +2,7 @@ package web
 
 import (
 	"context"
+	"strings"
 	"time"
 )
 
@@ -27,17 +28,28 @@ type PersonRow struct {
 	LastSeen time.Time // zero: not signed in now
 }
 
-// PersonForm posts to /people: op, name, username, roles (repeated), password.
+// PersonForm posts to /people: op, name, username, roles (repeated), tools,
+// scopes, actors (one a line), password.
 type PersonForm struct {
 	Op       string
 	Name     Own
 	Username Own
 	Roles    []string
 	Others   []string // roles to choose from beside Roles(): those that contracts ask for
+	Limits   PersonLimits
 	Refused  *Refusal
 }
 
-// PersonPage is one person. Its forms post to /people/{id}/roles (op, roles),
+// PersonLimits are where a person's roles hold, one a line. Empty holds
+// everywhere.
+type PersonLimits struct {
+	Tools  Own
+	Scopes Own
+	Actors Own // users of the business system that are this person
+}
+
+// PersonPage is one person. Its forms post to /people/{id}/roles (op, roles,
+// tools, scopes, actors),
 // /people/{id}/password (op), /people/{id}/disable and /people/{id}/enable (op).
 type PersonPage struct {
 	Person  PersonRow
@@ -46,6 +58,7 @@ type PersonPage struct {
 	Self    bool     // the viewer: cannot disable or demote themselves
 	Secret  *Secret  // a link to sign in with, shown once
 	Others  []string // as in PersonForm
+	Limits  PersonLimits
 	Clients []ClientRow
 	Refused *Refusal
 	Events  []Admin
@@ -167,6 +180,17 @@ type Session struct {
 	Address  Text
 	Started  time.Time
 	LastSeen time.Time
+}
+
+// each is what stands in a box, line by line.
+func (o Own) each() []Text {
+	var out []Text
+	for line := range strings.Lines(string(o)) {
+		if line = strings.TrimSpace(line); line != "" {
+			out = append(out, Outside(line))
+		}
+	}
+	return out
 }
 
 func languageOptions(ctx context.Context) []Option {
