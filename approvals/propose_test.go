@@ -299,3 +299,46 @@ http: { method: POST, path: "/conversations/{conversation_id}/notes" }
 		t.Errorf("claimed %s", got.Payload)
 	}
 }
+
+// A program changes what it proposed itself. Otherwise somebody's own program
+// could write what they then approve under another's name.
+func TestReport11_OnlyItsProposerChangesAProposal(t *testing.T) {
+	s := set(t)
+	own := s.ClientWith("mia's agent", s.Mia, people.ClientGrants{Roles: []string{people.RoleProposer, people.RoleReader}})
+	a := s.Propose(stage.Proposal(stage.SetPrice, stage.Product(), 105))
+	p := stage.Proposal(stage.SetPrice, stage.Product(), 105)
+	p.Draft = true
+	d := s.Propose(p)
+	_, err := s.Approvals.Revise(background(), own, a.ID, a.Version, approvals.Revision{Payload: cheaper(a)})
+	s.Refused(err, action.Forbidden, "proposer")
+	_, err = s.Approvals.Cancel(background(), own, a.ID, a.Version, "")
+	s.Refused(err, action.Forbidden, "proposer")
+	_, err = s.Approvals.Submit(background(), own, d.ID, d.Version)
+	s.Refused(err, action.Forbidden, "proposer")
+	stranger := s.Client("stranger", s.Admin, people.RoleProposer)
+	_, err = s.Approvals.Cancel(background(), stranger, a.ID, a.Version, "")
+	s.Refused(err, action.NotFound)
+	if got := s.Read(a.ID); got.Version != 1 {
+		t.Errorf("refusals left events: %v", s.Kinds(a.ID))
+	}
+	s.Approve(a, s.Mia)
+}
+
+// Repeating a submission answers the same, whatever the contract says by now.
+func TestASubmissionIsRepeatedAfterItsToolIsGone(t *testing.T) {
+	s := set(t)
+	p := stage.Proposal(stage.SetPrice, stage.Product(), 105)
+	p.Draft = true
+	a := s.Propose(p)
+	first, err := s.Approvals.Submit(background(), s.Agent, a.ID, a.Version)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Approvals.Retire(background(), stage.SetPrice, approvals.KeepOpen, action.By{Kind: action.BySystem}); err != nil {
+		t.Fatal(err)
+	}
+	again, err := s.Approvals.Submit(background(), s.Agent, a.ID, a.Version)
+	if err != nil || again.Action.Version != first.Action.Version || again.Action.ProposalHash != first.Action.ProposalHash {
+		t.Errorf("repeated: version %d, %v", again.Action.Version, err)
+	}
+}

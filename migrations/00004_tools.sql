@@ -23,6 +23,8 @@ CREATE TABLE signing_keys (
     kid         text        PRIMARY KEY,
     public_key  bytea       NOT NULL,
     sealed      bytea       NOT NULL,
-    active_from timestamptz NOT NULL
+    active_from timestamptz NOT NULL,
+    first       boolean     NOT NULL -- made by the first process that found none
 );
+CREATE UNIQUE INDEX signing_keys_first ON signing_keys (first) WHERE first;
 REVOKE UPDATE, DELETE, TRUNCATE ON signing_keys FROM countersign_app;

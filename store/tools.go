@@ -133,11 +133,9 @@ func (db *DB) SigningKeys(ctx context.Context) ([]approvals.SigningKey, error) {
 func (db *DB) AddSigningKey(ctx context.Context, k approvals.SigningKey, delay time.Duration) error {
 	var w written
 	return db.write(ctx, &w, `
-WITH l AS MATERIALIZED (SELECT pg_advisory_xact_lock(4802)),
-k AS (
-    INSERT INTO signing_keys (kid, public_key, sealed, active_from)
-    SELECT $1, $2, $3, app_now() + $4 * interval '1 second' FROM l
-    WHERE $4 > 0 OR NOT EXISTS (SELECT FROM signing_keys)
+WITH k AS (
+    INSERT INTO signing_keys (kid, public_key, sealed, active_from, first)
+    VALUES ($1, $2, $3, app_now() + $4 * interval '1 second', $4 = 0)
     ON CONFLICT DO NOTHING RETURNING kid)
 SELECT (SELECT kid FROM k) AS id, '' AS held`, k.ID, k.Public, k.Sealed, delay.Seconds())
 }
