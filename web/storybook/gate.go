@@ -26,7 +26,7 @@ func gateStories() []Story {
 			return web.SignInLinkView(web.Frame{Path: "/in/abc"}, web.SignInLinkPage{Refused: web.NewRefusal("unauthorized", "link", "", nil)})
 		}},
 		{"prove", func(l web.Lang) templ.Component {
-			return web.ProveView(frame(l, web.NoSection), web.ProvePage{Next: "/actions/" + actionID})
+			return web.ProveView(frame(l, web.NoSection), web.ProvePage{Username: web.Outside("ana"), Next: "/actions/" + actionID})
 		}},
 	}
 	codes := map[int]string{400: "malformed", 403: "forbidden", 404: "not-found", 409: "wrong-state", 410: "expired", 413: "too-large", 429: "rate-limited", 500: "internal", 503: "outcome-unknown"}
