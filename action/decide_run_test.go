@@ -214,6 +214,10 @@ func TestACaseIsOpenedUnderTheTargetsLock(t *testing.T) {
 	if tr := l.do(l.receipt("t1", Unknown, ""), ResultUnknown); tr.Hold != HoldCase {
 		t.Errorf("an unknown receipt holds %q", tr.Hold)
 	}
+	l = stationLife(t, "verifying").wait(time.Minute)
+	if tr := l.do(l.reading("8", HoldsFalse), ResultUnknown); tr.Hold != HoldCase {
+		t.Errorf("a mismatch holds %q", tr.Hold)
+	}
 	l = newLife(t)
 	if tr := l.do(l.propose(), Proposed); tr.Hold != HoldContent {
 		t.Errorf("a proposal holds %q", tr.Hold)
