@@ -59,6 +59,8 @@ type Terms struct {
 	VerifyWindow    time.Duration `json:"verify_window,omitempty"`
 	Block           string        `json:"block"` // target, tool or none: what an open case holds up
 	SecondPerson    bool          `json:"second_person,omitempty"`
+	StatusQuery     string        `json:"status_query,omitempty"` // tool that asks by key
+	MaxPolls        int           `json:"max_polls,omitempty"`    // how often it is asked
 }
 
 // What an open case of an action holds up.
@@ -161,6 +163,14 @@ type Observation struct {
 	Error      string          `json:"-"`
 }
 
+// Ask is one query about the operation itself, by its key, and its answer.
+type Ask struct {
+	Found    Found
+	By       By
+	At       time.Time
+	Snapshot json.RawMessage
+}
+
 // Case is one unknown or contradictory outcome.
 type Case struct {
 	ID       string    `json:"id"`
@@ -241,6 +251,7 @@ type Action struct {
 	Attempts       []Attempt
 	Receipts       []Receipt
 	Observations   []Observation
+	Asks           []Ask
 	Proven         Proof
 	ProvenAt       time.Time // when more was proven than before
 	Case           *Case

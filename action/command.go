@@ -161,15 +161,19 @@ type AddObservation struct {
 
 // AddEvidence reports what the business system says of the operation itself.
 type AddEvidence struct {
-	By     By
-	Found  Found
-	CaseID string
+	By       By
+	Found    Found
+	Snapshot json.RawMessage // what was answered
+	CaseID   string
 }
 
-// StartRetry picks up the one safe retry of an unknown outcome.
+// StartRetry picks up the one safe retry of an unknown outcome, of exactly what
+// was approved.
 type StartRetry struct {
-	By      By
-	ClaimID string
+	By            By
+	ClaimID       string
+	ProposalHash  string
+	ObjectVersion *string
 }
 
 // Settle is a person's verdict on an unknown outcome.

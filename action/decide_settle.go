@@ -28,7 +28,7 @@ func (c AddEvidence) decide(s Snapshot) (Transition, error) {
 	if why != "" {
 		d.Case = s.newCase(c.CaseID, why)
 	}
-	t, err := s.step(c.op(), c.By, KindEvidence, to, d, nil)
+	t, err := s.step(c.op(), c.By, KindEvidence, to, d, evidenceBody{Snapshot: c.Snapshot})
 	if why != "" {
 		t.Hold = HoldCase
 	}
@@ -42,8 +42,24 @@ func (s Snapshot) afterEvidence(f Found) (State, string) {
 	switch f.Outcome {
 	case FoundSucceeded:
 		return s.afterSuccess(f.Proves, a.failedBesides(Attempt{}))
+	case FoundFailed:
+		return s.afterRefusal()
 	case FoundNotExecuted:
 		return s.afterMiss()
+	}
+	return a.State, ""
+}
+
+// afterRefusal is the state that a stored refusal of the key leads to. The key
+// itself is the fence: whatever still arrives under it is refused as well.
+func (s Snapshot) afterRefusal() (State, string) {
+	a := s.Action
+	switch {
+	case a.State == ResultUnknown && a.settles() && a.Proven == ProvesNothing,
+		a.State == Accepted && a.awaitsCompletion() && a.Proven != ProvesCompleted:
+		return Failed, ""
+	case a.State.In(Accepted, Applied), a.State == ResultUnknown && a.settles():
+		return ResultUnknown, WhyContradiction
 	}
 	return a.State, ""
 }
@@ -83,6 +99,9 @@ func (c StartRetry) decide(s Snapshot) (Transition, error) {
 		return Transition{}, unsafe("the business system has not said, by key, that nothing was executed")
 	}
 	if err := s.mayRetry(); err != nil {
+		return Transition{}, err
+	}
+	if err := s.bound(c.ProposalHash, c.ObjectVersion); err != nil {
 		return Transition{}, err
 	}
 	claim := Claim{ID: c.ClaimID, Client: c.By.ID, ClientName: c.By.Name, TakenAt: s.Now, LeaseUntil: s.Now.Add(a.Terms.Lease)}

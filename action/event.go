@@ -137,6 +137,7 @@ type Found struct {
 // What a query by key can answer (seed row E2).
 const (
 	FoundSucceeded   = "SUCCEEDED"
+	FoundFailed      = "FAILED" // a stored refusal: the key can have no other outcome any more
 	FoundNotExecuted = "NOT_EXECUTED"
 	FoundUnknown     = "UNKNOWN"
 )
@@ -144,6 +145,10 @@ const (
 type evidenced struct {
 	Found Found `json:"found"`
 	Case  *Case `json:"case,omitempty"`
+}
+
+type evidenceBody struct {
+	Snapshot json.RawMessage `json:"snapshot,omitempty"`
 }
 
 type judged struct {

@@ -219,12 +219,18 @@ func (a *Action) absorbObservation(e Event) error {
 
 func (a *Action) absorbEvidence(e Event) error {
 	var d evidenced
-	if err := json.Unmarshal(e.Data, &d); err != nil {
+	var b evidenceBody
+	if err := unmarshalBoth(e, &d, &b); err != nil {
 		return err
 	}
+	a.Asks = append(slices.Clone(a.Asks), Ask{Found: d.Found, By: e.By, At: e.At, Snapshot: b.Snapshot})
 	switch d.Found.Outcome {
 	case FoundSucceeded:
 		a.prove(d.Found.Proves, e.At)
+	case FoundFailed:
+		if a.State == Failed {
+			a.FailureCode = FoundFailed
+		}
 	case FoundNotExecuted:
 		a.NotExecuted = a.NotExecuted || e.From != Executing // what is on its way may not have arrived
 	}

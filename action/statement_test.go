@@ -59,7 +59,7 @@ func foundTaken(t *testing.T) *life {
 }
 
 func TestWork(t *testing.T) {
-	want := map[string]Work{"confirmed": WorkExecute, "verifying": WorkVerify}
+	want := map[string]Work{"confirmed": WorkExecute, "verifying": WorkVerify, "unknown": WorkRetry}
 	for name := range stations() {
 		if got := stationLife(t, name).a.Work(); got != want[name] {
 			t.Errorf("%s: work %q, want %q", name, got, want[name])

@@ -72,7 +72,8 @@ func (s *Service) Verify(ctx context.Context, client people.Client, ref string, 
 	return snap.Verify(b.ProposalHash, b.ObjectVersion)
 }
 
-// Claim takes a confirmation for one executor process. At most one claim is
+// Claim takes a confirmation for one executor process, to run it or to send
+// the one safe retry of an unknown outcome. At most one claim is
 // live. AlreadyClaimed, StaleRevision, VersionConflict, TargetBlocked, Expired
 // or LeaseLost say why not; they consume nothing.
 func (s *Service) Claim(ctx context.Context, client people.Client, ref, claimID string, b Bound) (Claimed, error) {
@@ -89,6 +90,10 @@ func (s *Service) Claim(ctx context.Context, client people.Client, ref, claimID 
 		}
 		if err := people.ClientMay(client, people.ToExecute, SubjectOf(snap.Action, "")); err != nil {
 			return nil, err
+		}
+		_, again := snap.Action.Done("retry:" + claimID)
+		if again || snap.Action.State == action.ResultUnknown {
+			return action.StartRetry{By: client.By(), ClaimID: claimID, ProposalHash: b.ProposalHash, ObjectVersion: b.ObjectVersion}, nil
 		}
 		return action.TakeClaim{By: client.By(), ClaimID: claimID, ProposalHash: b.ProposalHash, ObjectVersion: b.ObjectVersion}, nil
 	})

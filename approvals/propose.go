@@ -190,6 +190,9 @@ func termsOf(c *contract.Contract) action.Terms {
 	if c.Target != nil {
 		t.Block = string(c.Target.Block)
 	}
+	if q := e.StatusQuery; q != nil {
+		t.StatusQuery, t.MaxPolls = q.Tool, q.MaxPolls
+	}
 	return t
 }
 

@@ -33,7 +33,7 @@ func boundColumns() map[string]string {
 
 // freeColumns serve lists and order only: what runs is read from the events.
 func freeColumns() []string {
-	return []string{"id", "create_op", "scope", "task_id", "content_version", "created_at", "updated_at", "work", "roles", "deciders",
+	return []string{"id", "create_op", "scope", "task_id", "content_version", "created_at", "updated_at", "work", "work_at", "roles", "deciders",
 		"claimed_by", "open_attempt", "block", "case_id", "links", "refs"}
 }
 

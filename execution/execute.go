@@ -28,7 +28,8 @@ type run struct {
 	log      *slog.Logger
 }
 
-// execute claims a confirmation and carries it out.
+// execute claims a confirmation and carries it out, for the first time or, when
+// nothing was executed, once more with the same key and bytes.
 func (e *Executor) execute(ctx, stopping context.Context, c *contract.Contract, w api.Work) error {
 	if w.ConfirmationRef == nil {
 		return errors.New("the console offers an execution without a confirmation")
@@ -75,6 +76,9 @@ func (r *run) ready(ctx context.Context) (*wireCall, error) {
 	r.work.Payload = payload
 	if err := r.permitted(ctx); err != nil {
 		return nil, err
+	}
+	if action.Work(r.work.Kind) == action.WorkRetry {
+		return wire, nil // the first request may have moved the object itself
 	}
 	return wire, r.unmoved(ctx)
 }

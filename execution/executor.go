@@ -111,7 +111,7 @@ func (e *Executor) startAll(ctx context.Context, items []api.Work, start func(ap
 
 func (e *Executor) handles(w api.Work) bool {
 	_, served := e.config.serving(w.Tool)
-	return served && slices.Contains([]action.Work{action.WorkObserve, action.WorkExecute, action.WorkVerify}, action.Work(w.Kind))
+	return served && slices.Contains([]action.Work{action.WorkObserve, action.WorkExecute, action.WorkVerify, action.WorkAsk, action.WorkRetry}, action.Work(w.Kind))
 }
 
 // perform does one piece of work and decides when it may be tried again.
@@ -140,6 +140,8 @@ func (e *Executor) dispatch(ctx, stopping context.Context, w api.Work) (time.Dur
 		return 0, e.observe(ctx, c, w)
 	case action.WorkVerify:
 		return spacing(c), e.readBack(ctx, c, w)
+	case action.WorkAsk:
+		return 0, e.ask(ctx, c, w)
 	}
 	return 0, e.execute(ctx, stopping, c, w)
 }
@@ -192,6 +194,19 @@ func (e *Executor) readBack(ctx context.Context, c *contract.Contract, w api.Wor
 		if !after.state.In(action.Executing, action.Accepted) {
 			return nil
 		}
+	}
+	return nil
+}
+
+// ask asks by key what became of the operation. It changes nothing; the console
+// judges the answer, and that there was none.
+func (e *Executor) ask(ctx context.Context, c *contract.Contract, w api.Work) error {
+	if c.Execution.StatusQuery == nil {
+		return fmt.Errorf("%w: its contract names no status query", errUnserved)
+	}
+	r := e.read(ctx, c.Execution.StatusQuery.Tool, facts(w))
+	if _, err := e.report(ctx, w.ActionID, r); err != nil {
+		return err
 	}
 	return nil
 }

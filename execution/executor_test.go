@@ -90,26 +90,46 @@ func TestUnreachableSystemGivesTheClaimBack(t *testing.T) {
 	}
 }
 
-func TestB6_WhatIsNotKnownIsUnknown(t *testing.T) {
+// What is not known is asked for by key: a success is taken over without a
+// second call, and what was not executed is sent once more.
+func TestE2_UnknownIsAskedFor(t *testing.T) {
 	b := newBench(t)
+	attempts := map[string]int{
+		`"fault":"act-then-reset"`: 1, `"fault":"error-after"`: 1, `"fault":"malformed"`: 1,
+		`"fault":"error-before"`: 2, `"fault":"error-before","status":429`: 2, `"fault":"error-before","status":307`: 2, `"fault":"lost-request"`: 2,
+	}
 	proposed := map[string]action.Action{}
-	for i, fault := range []string{
-		`"fault":"act-then-reset"`, `"fault":"error-after"`, `"fault":"error-before"`, `"fault":"error-before","status":429`,
-		`"fault":"error-before","status":307`, `"fault":"malformed"`, `"fault":"lost-request"`,
-	} {
-		order := fmt.Sprint(10080 + i)
-		b.arm(`{"object":"` + order + `",` + fault + `}`)
-		proposed[fault] = b.approve(b.propose(refund, "u-li-na", `{"order_id":"`+order+`","amount":10,"reason":"arrived broken"}`, ""))
+	order := 10080
+	for fault := range attempts {
+		object := fmt.Sprint(order)
+		order++
+		b.arm(`{"object":"` + object + `",` + fault + `}`)
+		proposed[fault] = b.approve(b.propose(refund, "u-li-na", `{"order_id":"`+object+`","amount":10,"reason":"arrived broken"}`, ""))
 	}
 	b.start(b.config())
 	for fault, a := range proposed {
-		done := b.awaitState(a.ID, action.ResultUnknown)
-		if done.CaseID() == "" || done.Executions() != 1 {
-			t.Errorf("%s: case %q, %d attempts", fault, done.CaseID(), done.Executions())
+		done := b.awaitState(a.ID, action.Applied)
+		if done.Case == nil || done.Case.Open || len(done.Asks) == 0 || len(done.Attempts) != attempts[fault] {
+			t.Errorf("%s: case %+v, asked %d times, %d attempts, want %d", fault, done.Case, len(done.Asks), len(done.Attempts), attempts[fault])
 		}
-		if n := b.executions("refunds", a.ExecutionKey); n > 1 {
+		if n := b.executions("refunds", a.ExecutionKey); n != 1 {
 			t.Errorf("%s: paid %d times", fault, n)
 		}
+	}
+}
+
+func TestB6_WhatCannotBeFoundOutStaysUnknown(t *testing.T) {
+	b := newBench(t)
+	b.arm(`{"object":"10080","fault":"act-then-reset"}`)
+	b.arm(`{"system":"refunds","method":"GET","path":"/operations","fault":"error-before","count":0}`)
+	a := b.approve(b.propose(refund, "u-li-na", `{"order_id":"10080","amount":10,"reason":"arrived broken"}`, ""))
+	b.start(b.config())
+	done := b.awaitState(a.ID, action.ResultUnknown)
+	if done.CaseID() == "" || done.Executions() != 1 {
+		t.Errorf("case %q, %d attempts", done.CaseID(), done.Executions())
+	}
+	if n := b.executions("refunds", a.ExecutionKey); n != 1 {
+		t.Errorf("paid %d times", n)
 	}
 }
 

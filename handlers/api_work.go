@@ -51,8 +51,11 @@ func workOf(a action.Action) api.Work {
 	if a.Confirmation != nil {
 		item.ConfirmationRef = &a.Confirmation.Ref
 	}
-	if a.Work() == action.WorkObserve {
+	switch a.Work() {
+	case action.WorkObserve:
 		item.Read = orNull(a.Terms.Before)
+	case action.WorkAsk:
+		item.Read = orNull(a.Terms.StatusQuery)
 	}
 	return item
 }

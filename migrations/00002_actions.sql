@@ -55,6 +55,7 @@ CREATE TABLE actions (
     expires_at       timestamptz,
     due_at           timestamptz,
     work             text,
+    work_at          timestamptz, -- from when
     roles            text[]      NOT NULL, -- whose approval is asked for
     deciders         text[]      NOT NULL, -- who has decided on this revision
     confirmation_ref text,

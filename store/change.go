@@ -18,14 +18,17 @@ type row struct {
 	targetType, targetID         *string
 	confirmationRef, claimedBy   *string
 	work, caseID                 *string
-	dueAt                        *time.Time
+	dueAt, workAt                *time.Time
 	openAttempt                  bool
 	block                        string
 }
 
 func project(a action.Action) row {
 	r := row{roles: pq.StringArray{}, deciders: pq.StringArray{}, links: pq.StringArray{}, block: a.Terms.Block,
-		work: orNull(string(a.Work())), caseID: orNull(a.CaseID())}
+		caseID: orNull(a.CaseID())}
+	if work, at := a.NextWork(); work != action.WorkNone {
+		r.work, r.workAt = orNull(string(work)), &at
+	}
 	if r.block == "" {
 		r.block = action.BlockTarget
 	}
@@ -106,9 +109,9 @@ WITH h AS MATERIALIZED (
 a AS (
     INSERT INTO actions (id, state, version, revision, create_op, tool, tool_version, client_id, scope, task_id,
         actor_id, target_type, target_id, object_version, payload_hash, proposal_hash, content_version,
-        created_at, updated_at, expires_at, due_at, work, roles, deciders, confirmation_ref, open_attempt, block, links, refs)
+        created_at, updated_at, expires_at, due_at, work, work_at, roles, deciders, confirmation_ref, open_attempt, block, links, refs)
     SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $14, $15, $16, $17, $18, $12,
-        $19, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29
+        $19, $19, $20, $21, $22, $39, $23, $24, $25, $26, $27, $28, $29
     FROM h WHERE h.held = ''
     ON CONFLICT (create_op) DO NOTHING
     RETURNING id),
@@ -138,7 +141,7 @@ func createArgs(t action.Transition) []any {
 	return []any{a.ID, a.State, a.Version, a.Revision, e.Op, a.Tool, a.ToolVersion, a.Client.ID, a.Scope, a.TaskID,
 		a.Actor.ID, a.ContentVersion, string(t.Hold), r.targetType, r.targetID, a.ObjectVersion, a.PayloadHash, a.ProposalHash,
 		e.At, a.ExpiresAt, r.dueAt, r.work, r.roles, r.deciders, r.confirmationRef, r.openAttempt, r.block, r.links, r.refs,
-		e.Kind, e.By.Kind, e.By.ID, e.By.Name, e.By.Role, e.By.Method, string(e.Data), salt(), nullBytes(e.Body)}
+		e.Kind, e.By.Kind, e.By.ID, e.By.Name, e.By.Role, e.By.Method, string(e.Data), salt(), nullBytes(e.Body), r.workAt}
 }
 
 const appendSQL = `
@@ -152,7 +155,7 @@ t AS MATERIALIZED (
 u AS (
     UPDATE actions SET state = $3, version = $2, revision = $4, tool = $8, tool_version = $9, scope = $10,
         target_type = $11, target_id = $12, object_version = $13, payload_hash = $14, proposal_hash = $15,
-        content_version = $16, updated_at = $7, expires_at = $17, due_at = $18, work = $19, roles = $20, links = $21,
+        content_version = $16, updated_at = $7, expires_at = $17, due_at = $18, work = $19, work_at = $41, roles = $20, links = $21,
         refs = $22, deciders = $23, confirmation_ref = $24, claimed_by = $25, open_attempt = $26, block = $27, case_id = $28
     FROM t WHERE actions.id = $1 AND t.held = '' AND ($6::timestamptz IS NULL OR t.at < $6)
     RETURNING actions.id),
@@ -177,7 +180,7 @@ func (db *DB) Append(ctx context.Context, t action.Transition) (bool, error) {
 		a.Tool, a.ToolVersion, a.Scope, r.targetType, r.targetID, a.ObjectVersion, a.PayloadHash, a.ProposalHash,
 		a.ContentVersion, a.ExpiresAt, r.dueAt, r.work, r.roles, r.links, r.refs, r.deciders, r.confirmationRef,
 		r.claimedBy, r.openAttempt, r.block, r.caseID, e.Op, e.Kind, e.By.Kind, e.By.ID, e.By.Name, e.By.Role, e.By.Method,
-		e.From, a.Actor.ID, string(e.Data), salt(), nullBytes(e.Body))
+		e.From, a.Actor.ID, string(e.Data), salt(), nullBytes(e.Body), r.workAt)
 	if err != nil {
 		return false, err
 	}

@@ -70,6 +70,7 @@ type projected struct {
 	State           string         `db:"state"`
 	Version         int64          `db:"version"`
 	Revision        int            `db:"revision"`
+	CreateOp        string         `db:"create_op"`
 	Tool            string         `db:"tool"`
 	ToolVersion     int            `db:"tool_version"`
 	ClientID        string         `db:"client_id"`
@@ -87,6 +88,7 @@ type projected struct {
 	ExpiresAt       *time.Time     `db:"expires_at"`
 	DueAt           *time.Time     `db:"due_at"`
 	Work            *string        `db:"work"`
+	WorkAt          *time.Time     `db:"work_at"`
 	Roles           pq.StringArray `db:"roles"`
 	Deciders        pq.StringArray `db:"deciders"`
 	ConfirmationRef *string        `db:"confirmation_ref"`
@@ -99,12 +101,12 @@ type projected struct {
 }
 
 const foldSQL = `
-SELECT a.id AS "row.id", a.state AS "row.state", a.version AS "row.version", a.revision AS "row.revision", a.tool AS "row.tool",
+SELECT a.id AS "row.id", a.state AS "row.state", a.version AS "row.version", a.revision AS "row.revision", a.create_op AS "row.create_op", a.tool AS "row.tool",
     a.tool_version AS "row.tool_version", a.client_id AS "row.client_id", a.scope AS "row.scope", a.task_id AS "row.task_id",
     a.actor_id AS "row.actor_id", a.target_type AS "row.target_type", a.target_id AS "row.target_id",
     a.object_version AS "row.object_version", a.payload_hash AS "row.payload_hash", a.proposal_hash AS "row.proposal_hash",
     a.content_version AS "row.content_version", a.created_at AS "row.created_at", a.updated_at AS "row.updated_at",
-    a.expires_at AS "row.expires_at", a.due_at AS "row.due_at", a.work AS "row.work", a.roles AS "row.roles",
+    a.expires_at AS "row.expires_at", a.due_at AS "row.due_at", a.work AS "row.work", a.work_at AS "row.work_at", a.roles AS "row.roles",
     a.deciders AS "row.deciders", a.confirmation_ref AS "row.confirmation_ref", a.claimed_by AS "row.claimed_by",
     a.open_attempt AS "row.open_attempt", a.block AS "row.block", a.case_id AS "row.case_id", a.links AS "row.links", a.refs AS "row.refs",
     e.version AS event, a.id AS subject, coalesce(e.version, 0) AS version, coalesce(e.op, '') AS op, coalesce(e.kind, '') AS kind,
@@ -151,20 +153,22 @@ func compareFold(rows []foldRow, note func(Difference)) int {
 		note(Difference{Action: row.ID, Column: "events", Row: "there", Events: err.Error()})
 		return len(events)
 	}
-	compareColumns(row, folded(a), note)
+	wanted := folded(a)
+	wanted.CreateOp = events[0].Op
+	compareColumns(row, wanted, note)
 	if len(a.Payload) > 0 && action.PayloadHash(a.Payload) != a.PayloadHash {
 		note(Difference{Action: row.ID, Column: "payload", Row: a.PayloadHash, Events: action.PayloadHash(a.Payload)})
 	}
 	return len(events)
 }
 
-// folded is the row that an action should have.
+// folded is the row that an action should have, but for the op that made it.
 func folded(a action.Action) projected {
 	r := project(a)
 	return projected{ID: a.ID, State: string(a.State), Version: a.Version, Revision: a.Revision, Tool: a.Tool, ToolVersion: a.ToolVersion,
 		ClientID: a.Client.ID, Scope: a.Scope, TaskID: a.TaskID, ActorID: a.Actor.ID, TargetType: r.targetType, TargetID: r.targetID,
 		ObjectVersion: a.ObjectVersion, PayloadHash: a.PayloadHash, ProposalHash: a.ProposalHash, ContentVersion: a.ContentVersion,
-		CreatedAt: a.CreatedAt, UpdatedAt: a.UpdatedAt, ExpiresAt: a.ExpiresAt, DueAt: r.dueAt, Work: r.work, Roles: r.roles,
+		CreatedAt: a.CreatedAt, UpdatedAt: a.UpdatedAt, ExpiresAt: a.ExpiresAt, DueAt: r.dueAt, Work: r.work, WorkAt: r.workAt, Roles: r.roles,
 		Deciders: r.deciders, ConfirmationRef: r.confirmationRef, ClaimedBy: r.claimedBy, OpenAttempt: r.openAttempt, Block: r.block,
 		CaseID: r.caseID, Links: r.links, Refs: r.refs}
 }

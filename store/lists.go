@@ -210,7 +210,7 @@ func (w *where) mine(f approvals.QueueFilter, not string) {
 // Work returns actions that an executor should do something about, oldest
 // first.
 func (db *DB) Work(ctx context.Context, f approvals.WorkFilter) ([]action.Action, time.Time, error) {
-	w := &where{conditions: []string{"a.work IS NOT NULL", "(a.due_at IS NULL OR a.due_at > (SELECT app_now()))"}}
+	w := &where{conditions: []string{"a.work IS NOT NULL", "a.work_at <= (SELECT app_now())", "(a.due_at IS NULL OR a.due_at > (SELECT app_now()))"}}
 	w.see(f.Viewer)
 	if len(f.Tools) > 0 {
 		var names, prefixes pq.StringArray

@@ -98,6 +98,9 @@ func (s *Service) Observe(ctx context.Context, client people.Client, id string, 
 		if err != nil {
 			return nil, err
 		}
+		if q := tool.Contract.Execution.StatusQuery; q != nil && o.Tool == q.Tool && len(a.Attempts) > 0 {
+			return action.AddEvidence{By: client.By(), CaseID: action.NewID("cas"), Snapshot: o.Snapshot, Found: found(tool.Contract, o)}, nil
+		}
 		cmd := action.AddObservation{By: client.By(), CaseID: action.NewID("cas"), Observation: action.Observation{ID: o.ID, Tool: o.Tool,
 			Failed: o.Error != "", ObservedAt: o.ObservedAt.UTC(), Snapshot: o.Snapshot, Error: o.Error}}
 		if o.Error != "" {
@@ -106,8 +109,27 @@ func (s *Service) Observe(ctx context.Context, client people.Client, id string, 
 		if aboutObject(tool.Contract, o.Tool) {
 			cmd.Observation.Version = versionIn(o.Snapshot)
 		}
-		return cmd, judge(ctx, tool, a, &cmd)
+		err = judge(ctx, tool, a, &cmd)
+		return cmd, err
 	})
+}
+
+// found is what an answer about the operation, by its key, says. A query that
+// failed, and an answer that the contract cannot read, say nothing.
+func found(c *contract.Contract, o Observation) action.Found {
+	f := action.Found{ID: o.ID, Source: o.Tool, Outcome: action.FoundUnknown}
+	if o.Error != "" {
+		return f
+	}
+	switch reading := c.ReadStatus(o.Snapshot); {
+	case reading.Outcome == action.Success:
+		f.Outcome, f.Proves = action.FoundSucceeded, reading.Proves
+	case reading.NotExecuted:
+		f.Outcome = action.FoundNotExecuted
+	case reading.Outcome == action.Failure:
+		f.Outcome = action.FoundFailed
+	}
+	return f
 }
 
 // judge lets the rules look at a reading: at the needs while people decide, at

@@ -1,0 +1,136 @@
+package action
+
+import (
+	"hash/fnv"
+	"time"
+)
+
+// Work is a kind of work that an executor should do on an action.
+type Work string
+
+// The kinds of work. WorkNone means there is nothing to do.
+const (
+	WorkNone    Work = ""
+	WorkObserve Work = "observe" // read the object before people decide
+	WorkExecute Work = "execute" // claim and run
+	WorkVerify  Work = "verify"  // read the post-conditions back
+	WorkAsk     Work = "ask"     // ask by key what became of the operation
+	WorkRetry   Work = "retry"   // send the same once more, under the same key
+)
+
+// maxReads bounds how often an object is read in vain before people decide.
+const maxReads = 3
+
+// Work says what an executor should do.
+func (a Action) Work() Work {
+	work, _ := a.NextWork()
+	return work
+}
+
+// NextWork says what an executor should do, and from when.
+func (a Action) NextWork() (Work, time.Time) {
+	switch a.State {
+	case Proposed:
+		if _, read := a.Before(); a.Terms.Before != "" && !read {
+			if n, last := a.readsInVain(); n < maxReads {
+				return WorkObserve, later(a.Since, a.paced(last, n))
+			}
+		}
+	case Confirmed:
+		return WorkExecute, a.Since
+	case Accepted:
+		if a.Terms.Verify && a.Proven == ProvesCompleted {
+			return WorkVerify, a.verifyAt()
+		}
+		if a.awaitsCompletion() {
+			return a.ask()
+		}
+	case ResultUnknown:
+		return a.findOut()
+	}
+	return WorkNone, time.Time{}
+}
+
+// findOut is how an unknown outcome is settled without a person.
+func (a Action) findOut() (Work, time.Time) {
+	if !a.settles() || a.verdict() != "" {
+		return WorkNone, time.Time{}
+	}
+	if a.NotExecuted && a.Proven == ProvesNothing && a.Terms.RetrySameKey && !a.Retried {
+		return WorkRetry, a.Since
+	}
+	return a.ask()
+}
+
+// ask is the next query by key, while there are any left.
+func (a Action) ask() (Work, time.Time) {
+	n := a.asked()
+	if a.Terms.StatusQuery == "" || n >= a.Terms.MaxPolls {
+		return WorkNone, time.Time{}
+	}
+	last := a.Since
+	if len(a.Asks) > 0 {
+		last = later(last, a.Asks[len(a.Asks)-1].At)
+	}
+	return WorkAsk, a.paced(last, n)
+}
+
+// asked counts the queries by key since the latest attempt.
+func (a Action) asked() int {
+	n := 0
+	for _, q := range a.Asks {
+		if q.Found.Source == a.Terms.StatusQuery && (len(a.Attempts) == 0 || !q.At.Before(a.Attempts[len(a.Attempts)-1].At)) {
+			n++
+		}
+	}
+	return n
+}
+
+// Exhausted reports whether an unknown outcome waits for a person: nothing is
+// left that could be found out without one.
+func (a Action) Exhausted() bool {
+	return a.State == ResultUnknown && a.Work() == WorkNone
+}
+
+// verifyAt spreads the read-backs over the window that the contract gives.
+func (a Action) verifyAt() time.Time {
+	last := later(a.Since, a.ProvenAt)
+	for _, o := range a.Observations {
+		if !o.At.Before(last) {
+			last = o.At
+		}
+	}
+	if last.Equal(later(a.Since, a.ProvenAt)) {
+		return last
+	}
+	return last.Add(a.Terms.VerifyWindow / time.Duration(max(1, a.Terms.VerifyTries)))
+}
+
+// How long is waited after the n-th try, and at most.
+const (
+	firstPause = 2 * time.Second
+	mostPause  = 5 * time.Minute
+)
+
+// paced is when to try again after n tries: twice as long each time, spread by
+// a part that differs from action to action.
+func (a Action) paced(last time.Time, n int) time.Time {
+	if n == 0 {
+		return last
+	}
+	pause := min(mostPause, firstPause<<min(n-1, 10))
+	spread := fnv.New32a()
+	spread.Write([]byte(a.ID))
+	spread.Write([]byte{byte(n)})
+	return last.Add(pause + pause*time.Duration(spread.Sum32()%256)/1024)
+}
+
+func (a Action) readsInVain() (int, time.Time) {
+	n, last := 0, a.Since
+	for _, o := range a.Observations {
+		if o.Failed && o.Revision == a.Revision {
+			n, last = n+1, o.At
+		}
+	}
+	return n, last
+}

@@ -1,0 +1,175 @@
+package handlers
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"time"
+
+	"countersign/action"
+	"countersign/approvals"
+	"countersign/people"
+	"countersign/web"
+)
+
+// pastDays is how far back a decider is told of the same target.
+const pastDays = 30 * 24 * time.Hour
+
+// showAction is the page of one action, in every state.
+func (s *server) showAction(w http.ResponseWriter, r *http.Request, c caller) error {
+	v, err := s.look(r, c)
+	if err != nil {
+		return err
+	}
+	ctx := speaking(r, c, v.now)
+	p := v.page(ctx)
+	section := web.History
+	if v.state() == action.Proposed {
+		section = web.Approvals
+	}
+	frame := s.frame(r, c, section)
+	if flash := s.decidedFlash(r, c); flash != nil {
+		frame.Flash = flash
+		if p.Bar.Form != nil {
+			p.Bar.Form.Next = true
+		}
+	}
+	return s.show(ctx, w, http.StatusOK, web.ActionView(frame, p))
+}
+
+// look reads everything that the page of an action is made from.
+func (s *server) look(r *http.Request, c caller) (actionView, error) {
+	ctx := r.Context()
+	snap, err := s.visible(ctx, c, parameter(r, "id"))
+	if err != nil {
+		return actionView{}, err
+	}
+	a := snap.Action
+	v := actionView{a: a, now: snap.Now, viewer: c.session.Person, proved: c.session.SteppedUp, lang: string(langOf(r, c)),
+		full: r.URL.Query().Get("view") == "full", curl: s.curlFor(a.ID)}
+	if v.tool, err = s.catalogue.Version(ctx, a.Tool, a.ToolVersion); err != nil {
+		return v, err
+	}
+	if v.standing, err = s.Approvals.Standing(ctx, a, &v.viewer); err != nil {
+		return v, err
+	}
+	if v.events, _, err = s.Pages.Events(ctx, a.ID); err != nil {
+		return v, err
+	}
+	v.events = v.events[:min(int(a.Version), len(v.events))] // what came after the snapshot belongs to the next look
+	past, err := s.Pages.Past(ctx, a, snap.Now.Add(-pastDays))
+	if err != nil {
+		return v, err
+	}
+	v.past(past, people.PersonViewer(v.viewer))
+	return v, nil
+}
+
+// past keeps what the viewer may see of the past.
+func (v *actionView) past(p approvals.Past, viewer people.Viewer) {
+	v.caseID = p.Blocking
+	for _, a := range p.OnTarget {
+		if viewer.Sees(approvals.SubjectOf(a, "")) {
+			v.onTarget = append(v.onTarget, a)
+		}
+	}
+	for _, a := range p.Rejected {
+		if viewer.Sees(approvals.SubjectOf(a, "")) {
+			v.rejected = append(v.rejected, a)
+		}
+	}
+}
+
+// visible reads an action that the caller may see.
+func (s *server) visible(ctx context.Context, c caller, id string) (action.Snapshot, error) {
+	snap, err := s.Reads.Snapshot(ctx, id)
+	if err != nil {
+		return snap, err
+	}
+	if !c.viewer().Sees(approvals.SubjectOf(snap.Action, "")) {
+		return snap, action.Refuse(action.NotFound, "There is no such action, or you may not see it.")
+	}
+	return snap, nil
+}
+
+func (s *server) curlFor(id string) string {
+	return "curl " + s.PublicURL + "/v1/actions/" + id + " \\\n  -H \"Authorization: Bearer $KEY\""
+}
+
+// decidedFlash says what the viewer has just decided on another action, when
+// the address names it. Nothing is said of what they did not decide.
+func (s *server) decidedFlash(r *http.Request, c caller) *web.Flash {
+	id := r.URL.Query().Get("decided")
+	if !action.ValidID("act", id) {
+		return nil
+	}
+	snap, err := s.visible(r.Context(), c, id)
+	if err != nil {
+		return nil
+	}
+	a := snap.Action
+	for i := len(a.Decisions) - 1; i >= 0; i-- {
+		d := a.Decisions[i]
+		if d.By.ID != c.session.Person.ID {
+			continue
+		}
+		tool, err := s.catalogue.Version(r.Context(), a.Tool, a.ToolVersion)
+		if err != nil {
+			return nil
+		}
+		missing := 0
+		if st, err := s.Approvals.Standing(r.Context(), a, nil); err == nil && a.State == action.Proposed {
+			missing = st.Missing
+		}
+		return web.FlashDecided(id, effectOf(tool.Contract, string(langOf(r, c)), a.Payload), d.Approve, missing)
+	}
+	return nil
+}
+
+// next is where a decider goes on: the most urgent that needs them, or the
+// queue when there is none.
+func (s *server) next(r *http.Request, c caller, decided string) string {
+	f := queueOf(c.session.Person, approvals.NeedsMe)
+	f.Limit = 1
+	path := "/approvals"
+	if waiting, _, err := s.Pages.Queue(r.Context(), f); err == nil && len(waiting) > 0 {
+		path = "/actions/" + waiting[0].ID
+	}
+	return path + "?decided=" + decided
+}
+
+// reviewAction shows an action again with the note that the viewer had typed
+// when its content changed. It changes nothing.
+func (s *server) reviewAction(w http.ResponseWriter, r *http.Request, c caller) error {
+	fields, err := form(w, r)
+	if err != nil {
+		return err
+	}
+	v, err := s.look(r, c)
+	if err != nil {
+		return err
+	}
+	ctx := speaking(r, c, v.now)
+	p := v.page(ctx)
+	if p.Bar.Form != nil {
+		p.Bar.Form.Note = web.Own(strings.ToValidUTF8(fields.Get("reason"), ""))
+	}
+	return s.show(ctx, w, http.StatusOK, web.ActionView(s.frame(r, c, web.Approvals), p))
+}
+
+// payloadFile is the canonical payload, byte for byte as it is hashed. What a
+// contract hides is not given out.
+func (s *server) payloadFile(w http.ResponseWriter, r *http.Request, c caller) error {
+	v, err := s.look(r, c)
+	if err != nil {
+		return err
+	}
+	if len(v.tool.Contract.MaskedPlaces(v.a.Payload)) > 0 {
+		return action.Refuse(action.Forbidden, "The contract hides parts of this payload, so its exact bytes are not given out.").Because("masked")
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Content-Disposition", `attachment; filename="payload.json"`)
+	w.Header().Set("Cache-Control", "no-store")
+	_, err = w.Write(v.a.Payload)
+	return err
+}

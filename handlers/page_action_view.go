@@ -1,0 +1,363 @@
+package handlers
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"countersign/action"
+	"countersign/action/contract"
+	"countersign/action/rule"
+	"countersign/approvals"
+	"countersign/people"
+	"countersign/web"
+)
+
+// fullFrom is the size from which a payload can only be approved on the page
+// that shows all of it, in bytes.
+const fullFrom = 16 << 10
+
+// actionView is everything that the page of one action is made from.
+type actionView struct {
+	a        action.Action
+	events   []action.Event
+	now      time.Time
+	tool     *rule.Tool
+	standing approvals.Standing
+	viewer   people.Person
+	proved   bool // the viewer has just proved again who they are
+	lang     string
+	onTarget []action.Action // since 30 days
+	rejected []action.Action // the same content
+	caseID   string          // of another action, that blocks the target
+	full     bool            // asked to show everything
+	curl     string
+}
+
+// page makes the view model. It decides nothing: what the viewer may do is in
+// the standing.
+func (v actionView) page(ctx context.Context) web.ActionPage {
+	c := v.tool.Contract
+	p := web.ActionPage{ID: v.a.ID, Status: v.status(), At: v.a.UpdatedAt, Effect: effectOf(c, v.lang, v.a.Payload),
+		Measure: measureOf(ctx, v.tool, v.a), Title: web.Outside(titleOf(c, v.lang)), Tool: web.Outside(v.a.Tool),
+		ToolVersion: v.a.ToolVersion, Target: targetOf(v.a), Fields: fieldsOf(c, v.lang, v.a),
+		Who: v.who(), Why: v.why(ctx), Checks: v.checks(), Success: v.success(), Story: storyOf(v.a, v.events), Record: v.record()}
+	if until, ok := v.a.DueAt(); ok && v.state().In(action.Proposed, action.Confirmed) {
+		p.ExpiresAt = until
+	}
+	if level, waiting := v.a.Statement(v.now); v.state() != action.Draft {
+		p.Statement = &web.Statement{Level: string(level), Waiting: waiting, AsOf: v.now}
+	}
+	if len(v.a.Receipts) > 0 || len(v.a.Attempts) > 0 {
+		p.Proof = v.proof(ctx)
+	}
+	p.Warnings = v.warnings(p)
+	p.Bar = v.bar()
+	return p
+}
+
+func (v actionView) state() action.State { return v.a.StateAt(v.now) }
+
+func (v actionView) status() web.Status {
+	s := web.Status{State: web.State(v.state()), System: systemOf(v.a.Tool)}
+	settled := v.a.Case != nil && v.a.Case.Verdict != nil
+	switch back, read := readBack(v.a); {
+	case settled && v.a.State.In(action.Applied, action.Failed):
+		s.How, s.Person = web.HowSettled, web.Outside(v.a.Case.Verdict.By.Name)
+	case v.a.State == action.Applied && read:
+		s.How, s.At = web.HowReadBack, back.ObservedAt
+	case v.a.State == action.Applied:
+		s.How = web.HowReported
+	case s.State == web.Expired && v.a.Confirmation != nil:
+		s.How = web.HowLapsed
+	}
+	return s
+}
+
+func (v actionView) who() web.Who {
+	w := web.Who{For: actorText(v.a.Actor), AskedBy: web.Outside(v.a.Client.Name), Reason: web.Outside(v.a.Reason)}
+	for _, d := range v.a.Decisions {
+		w.Decisions = append(w.Decisions, web.Decision{By: web.Outside(d.By.Name), Approve: d.Approve, Role: d.By.Role, Method: d.By.Method,
+			ReasonCode: d.ReasonCode, Note: web.Outside(d.Note), At: d.At, Void: d.Revision != v.a.Revision})
+	}
+	return w
+}
+
+func (v actionView) why(ctx context.Context) web.Why {
+	w := web.Why{Required: v.standing.Required, Given: v.standing.Given, Roles: v.viewer.Roles, You: v.stand()}
+	for _, n := range v.a.Needs {
+		if n.Approvals > 0 {
+			w.Rules = append(w.Rules, web.Rule{Role: n.Role, Count: n.Approvals, StepUp: n.StepUp, Assumed: v.assumed(ctx)})
+		}
+	}
+	for _, p := range v.standing.Eligible {
+		if p.ID != v.viewer.ID {
+			w.Can = append(w.Can, web.Outside(p.Name))
+		}
+	}
+	return w
+}
+
+// assumed reports whether no rule of the contract asks for the approval.
+func (v actionView) assumed(ctx context.Context) bool {
+	d, err := v.tool.Rules.Needs(ctx, factsOf(v.a))
+	return err == nil && d.Default
+}
+
+func (v actionView) stand() web.Standing {
+	if v.state() != action.Proposed {
+		return web.StandTooLate
+	}
+	if v.standing.May == nil {
+		if v.standing.Missing <= 1 {
+			return web.StandEnough
+		}
+		return web.StandCounts
+	}
+	var r *action.Refusal
+	if !errors.As(v.standing.May, &r) {
+		return web.StandNotAnything
+	}
+	switch r.Reason {
+	case "by-you":
+		return web.StandApproved
+	case "self-approval-actor":
+		return web.StandActor
+	case "self-approval-client":
+		return web.StandOwner
+	}
+	if slices.ContainsFunc(v.viewer.Roles, func(role string) bool { return role != people.RoleAuditor && role != people.RoleAdmin }) {
+		return web.StandWrongRole
+	}
+	return web.StandNotAnything
+}
+
+// stepUp reports whether an approval needs the viewer to prove anew who they are.
+func (v actionView) stepUp() bool {
+	return slices.ContainsFunc(v.a.Needs, func(n action.Need) bool { return n.StepUp })
+}
+
+func (v actionView) checks() web.Checks {
+	c := web.Checks{PayloadHash: v.a.PayloadHash, ProposalHash: v.a.ProposalHash, Permission: v.permission()}
+	if v.a.ObjectVersion != nil {
+		c.VersionProposed = web.Outside(*v.a.ObjectVersion)
+	}
+	c.VersionSeen = web.Outside(v.versionSeen())
+	c.Recent = -1
+	if v.a.Target != nil {
+		c.Recent = len(v.onTarget)
+		if len(v.onTarget) > 0 {
+			last := v.onTarget[0]
+			c.RecentLastAt = last.CreatedAt
+			if last.Tool == v.a.Tool {
+				c.RecentLast = lineOf(effectOf(v.tool.Contract, v.lang, last.Payload))
+			}
+		}
+	}
+	for _, r := range v.rejected {
+		d := r.Decisions[len(r.Decisions)-1]
+		c.Rejections = append(c.Rejections, web.Rejection{ActionID: r.ID, By: web.Outside(d.By.Name), At: d.At, ReasonCode: d.ReasonCode})
+	}
+	return c
+}
+
+// lineOf is an effect as one text.
+func lineOf(e web.Effect) web.Text {
+	if !e.Sentence.Empty() {
+		return e.Sentence
+	}
+	return e.Title
+}
+
+func (v actionView) versionSeen() string {
+	for i := len(v.a.Observations) - 1; i >= 0; i-- {
+		if o := v.a.Observations[i]; o.Version != "" && o.Revision == v.a.Revision {
+			return o.Version
+		}
+	}
+	return ""
+}
+
+func (v actionView) permission() web.Permission {
+	p := web.Permission{Named: v.tool.Contract.Execution.Permission != "", Actor: actorText(v.a.Actor)}
+	for _, o := range v.a.Observations {
+		if o.Tool != v.tool.Contract.Execution.Permission || o.Failed || o.Tool == "" {
+			continue
+		}
+		var answer struct {
+			Allowed bool `json:"allowed"`
+		}
+		if json.Unmarshal(o.Snapshot, &answer) == nil {
+			p.Checked, p.Allowed, p.Source, p.At = true, answer.Allowed, systemOf(o.Tool), o.ObservedAt
+		}
+	}
+	return p
+}
+
+func (v actionView) success() web.Success {
+	s := web.Success{Proves: string(v.tool.Contract.Execution.Proves), System: systemOf(v.a.Tool)}
+	for _, p := range v.tool.Contract.Execution.Postconditions {
+		s.Checks = append(s.Checks, web.Outside(conditionText(p)))
+	}
+	return s
+}
+
+func conditionText(c contract.Condition) string {
+	field := c.Field
+	if len(field) > 0 && field[0] == '/' {
+		field = field[1:]
+	}
+	return c.Read + " " + field + ": " + c.Expect
+}
+
+func (v actionView) proof(ctx context.Context) *web.Proof {
+	p := &web.Proof{Executions: v.a.Executions(), Attempts: len(v.a.Attempts), Retried: v.a.Retried, FailedCode: v.a.FailureCode, OpenCase: v.a.CaseID()}
+	for _, r := range v.a.Receipts {
+		p.Receipts = append(p.Receipts, web.Receipt{Outcome: string(r.Outcome), Proves: string(r.Proves), HTTPStatus: r.HTTPStatus,
+			Ref: web.Outside(r.ProviderRef), At: r.At})
+	}
+	snapshots, at := v.snapshots()
+	findings, err := v.tool.Rules.Postconditions(ctx, factsOf(v.a), snapshots)
+	if err != nil {
+		return p
+	}
+	for _, f := range findings {
+		if _, read := snapshots[f.Read]; read {
+			p.ReadBack = append(p.ReadBack, web.ReadBack{Field: web.Outside(f.Field), Value: web.Outside(string(f.Observed)), Holds: holdsWord(f.Holds), At: at[f.Read]})
+		}
+	}
+	p.NotProven = v.a.Terms.Verify && len(p.ReadBack) == 0 && v.a.State == action.Accepted
+	return p
+}
+
+// snapshots are the latest readings since something was sent.
+func (v actionView) snapshots() (map[string]json.RawMessage, map[string]time.Time) {
+	found, at := map[string]json.RawMessage{}, map[string]time.Time{}
+	for _, o := range v.a.Observations {
+		if len(v.a.Attempts) > 0 && !o.Failed && !o.At.Before(v.a.Attempts[0].At) {
+			found[o.Tool], at[o.Tool] = o.Snapshot, o.ObservedAt
+		}
+	}
+	return found, at
+}
+
+func (v actionView) record() web.Record {
+	r := web.Record{PayloadHash: v.a.PayloadHash, Revision: v.a.Revision, Version: v.a.Version, ExecutionKey: v.a.ExecutionKey,
+		ClientID: v.a.Client.ID, RequestID: v.a.RequestID, Curl: web.Outside(v.curl),
+		Payload: web.Payload{Canonical: v.a.Payload, Mask: v.tool.Contract.Display.Mask}}
+	if v.a.State != action.Draft {
+		r.ProposalHash = v.a.ProposalHash
+	}
+	if len(v.tool.Contract.MaskedPlaces(v.a.Payload)) == 0 {
+		r.Payload.Download = "/actions/" + v.a.ID + "/payload"
+	}
+	if !v.full {
+		r.Payload.Full = "/actions/" + v.a.ID + "?view=full"
+	}
+	if v.a.Confirmation != nil {
+		r.Confirmation = v.a.Confirmation.Ref
+	}
+	if rules := v.tool.Contract.Approval.Rules; len(rules) > 0 {
+		var text strings.Builder
+		for _, rule := range rules {
+			fmt.Fprintf(&text, "- when: %q\n  role: %s\n  approvals: %d\n", rule.When, rule.Role, rule.Approvals)
+			if rule.StepUp {
+				text.WriteString("  step_up: true\n")
+			}
+		}
+		r.RuleSource = web.Outside(strings.TrimSuffix(text.String(), "\n"))
+	}
+	return r
+}
+
+// warnings are what to know before deciding.
+func (v actionView) warnings(p web.ActionPage) []web.Warning {
+	if v.state() != action.Proposed {
+		return nil
+	}
+	var ws []web.Warning
+	for _, name := range v.lookAlikes() {
+		ws = append(ws, web.WarningLookAlike(name))
+	}
+	if n, bidi := p.Fields.Hidden(); n > 0 {
+		ws = append(ws, web.WarningHiddenIn(n, bidi))
+	}
+	if seen := v.versionSeen(); v.a.ObjectVersion != nil && seen != "" && seen != *v.a.ObjectVersion {
+		ws = append(ws, web.WarningChangedSince(p.Checks.VersionProposed, p.Checks.VersionSeen))
+	}
+	if len(p.Checks.Rejections) > 0 {
+		ws = append(ws, web.WarningRejected(p.Checks.Rejections[0]))
+	}
+	if v.standing.Stuck {
+		ws = append(ws, web.WarningNobodyCan(p.Why.Rules))
+	}
+	for _, f := range p.Fields.Fields {
+		if f.Claim == web.ClaimDiffers {
+			ws = append(ws, web.WarningClaim(f.Label))
+			break
+		}
+	}
+	for _, amount := range v.tool.Contract.Amounts(v.a.Payload) {
+		if amount.Currency == "" {
+			ws = append(ws, web.WarningNoCurrency(web.Outside(amount.Text)))
+			break
+		}
+	}
+	return ws
+}
+
+// lookAlikes are the actor, target and named values that only look like
+// something else.
+func (v actionView) lookAlikes() []web.Text {
+	candidates := []string{v.a.Actor.ID, v.a.Actor.Name}
+	if v.a.Target != nil {
+		candidates = append(candidates, v.a.Target.ID)
+	}
+	for pointer, raw := range web.Leaves(v.a.Payload) {
+		var text string
+		if namesSomething(pointer) && !v.tool.Contract.Masked(pointer) && json.Unmarshal(raw, &text) == nil {
+			candidates = append(candidates, text)
+		}
+	}
+	slices.Sort(candidates)
+	var found []web.Text
+	for _, c := range slices.Compact(candidates) {
+		if t := web.OutsideName(c); t.Flags().LookAlike {
+			found = append(found, t)
+		}
+	}
+	return found[:min(1, len(found))]
+}
+
+// bar says what the viewer can do at the end of the fields.
+func (v actionView) bar() web.Bar {
+	switch {
+	case v.state() == action.Expired && v.a.Confirmation == nil && v.a.ExpiresAt != nil:
+		return web.Bar{Kind: web.BarExpired, At: *v.a.ExpiresAt}
+	case v.state() != action.Proposed:
+		return web.Bar{}
+	case v.caseID != "":
+		return web.Bar{Kind: web.BarBlocked, CaseID: v.caseID}
+	case v.standing.May == nil && v.stepUp() && !v.proved:
+		return web.Bar{Kind: web.BarStepUp, StepUp: "/account/prove?next=/actions/" + v.a.ID}
+	case v.standing.May == nil:
+		return web.Bar{Kind: web.BarDecide, Form: v.form()}
+	case v.stand() == web.StandApproved:
+		return web.Bar{Kind: web.BarApproved, At: v.a.UpdatedAt}
+	case v.standing.Stuck:
+		return web.Bar{Kind: web.BarNobody}
+	}
+	return web.Bar{Kind: web.BarCannot}
+}
+
+func (v actionView) form() *web.DecideForm {
+	f := &web.DecideForm{ProposalHash: v.a.ProposalHash, Revision: v.a.Revision, Op: action.NewSecret(10)}
+	if len(v.a.Payload) > fullFrom && !v.full {
+		f.FullURL = "/actions/" + v.a.ID + "?view=full"
+	}
+	return f
+}

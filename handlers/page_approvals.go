@@ -1,0 +1,203 @@
+package handlers
+
+import (
+	"encoding/base64"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"countersign/action"
+	"countersign/approvals"
+	"countersign/people"
+	"countersign/web"
+)
+
+// queuePage is how many rows a page of the queue has; soon is what "expiring"
+// means.
+const (
+	queuePage = 50
+	soon      = 5 * time.Minute
+)
+
+func queueOf(p people.Person, tab approvals.Tab) approvals.QueueFilter {
+	return approvals.QueueFilter{Person: p, Roles: p.Decides(), Tab: tab, Limit: queuePage + 1}
+}
+
+// tabs of the page and of the queue.
+var queueTabs = map[web.Tab]approvals.Tab{web.TabMine: approvals.NeedsMe, web.TabOthers: approvals.ForOthers, web.TabAll: approvals.Everybody}
+
+// queueAsked reads the queue's address.
+func queueAsked(r *http.Request, p people.Person) (web.Tab, approvals.QueueFilter) {
+	q := r.URL.Query()
+	tab := web.Tab(q.Get("tab"))
+	if _, ok := queueTabs[tab]; !ok {
+		tab = web.TabMine
+	}
+	f := queueOf(p, queueTabs[tab])
+	f.Tool, f.Target = clean(q.Get("tool")), clean(q.Get("target"))
+	if q.Get("expiring") != "" {
+		f.Expiring = soon
+	}
+	f.After = queueCursor(q.Get("after"))
+	return tab, f
+}
+
+// clean drops what no stored text holds and a query could not be asked with.
+func clean(s string) string { return strings.ReplaceAll(strings.ToValidUTF8(s, ""), "\x00", "") }
+
+func queueCursor(text string) approvals.QueueCursor {
+	raw, err := base64.RawURLEncoding.DecodeString(text)
+	at, id, ok := strings.Cut(string(raw), " ")
+	nanos, err2 := strconv.ParseInt(at, 10, 64)
+	if err != nil || err2 != nil || !ok || !action.ValidID("act", id) {
+		return approvals.QueueCursor{}
+	}
+	return approvals.QueueCursor{ExpiresAt: time.UnixMicro(nanos).UTC(), ID: id}
+}
+
+func queueCursorText(c approvals.QueueCursor) string {
+	return base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "%d %s", c.ExpiresAt.UnixMicro(), c.ID))
+}
+
+// showApprovals is the queue.
+func (s *server) showApprovals(w http.ResponseWriter, r *http.Request, c caller) error {
+	person := c.session.Person
+	tab, f := queueAsked(r, person)
+	newest, err := s.Pages.Newest(r.Context())
+	if err != nil {
+		return err
+	}
+	actions, now, err := s.Pages.Queue(r.Context(), f)
+	if err != nil {
+		return err
+	}
+	ctx := speaking(r, c, now)
+	q := web.Queue{Tab: tab, Counts: map[web.Tab]web.Count{}, ReadAt: now, FirstPage: f.After.ID == "",
+		Filter: web.QueueFilter{Tool: f.Tool, Target: web.Outside(f.Target), Expiring: f.Expiring > 0}}
+	if len(actions) > queuePage {
+		actions = actions[:queuePage]
+		last := actions[queuePage-1]
+		q.NextURL = pageAfter(r.URL, queueCursorText(approvals.QueueCursor{ExpiresAt: *last.ExpiresAt, ID: last.ID}))
+	}
+	if q.Rows, err = s.rows(r, c, actions, string(langOf(r, c))); err != nil {
+		return err
+	}
+	for name, t := range queueTabs {
+		each := f
+		each.Tab = t
+		n, err := s.Pages.QueueCount(r.Context(), each, "", countMost)
+		if err != nil {
+			return err
+		}
+		q.Counts[name] = count(n)
+	}
+	if err := s.furnish(r, c, &q, newest); err != nil {
+		return err
+	}
+	frame := s.frame(r, c, web.Approvals)
+	if frame.Flash == nil {
+		frame.Flash = s.decidedFlash(r, c)
+	}
+	return s.show(ctx, w, http.StatusOK, web.ApprovalsPage(frame, q))
+}
+
+// furnish adds the choice of tools, the stream of news and, while the console
+// is empty, the first steps.
+func (s *server) furnish(r *http.Request, c caller, q *web.Queue, newest string) error {
+	tools, err := s.Reads.Tools(r.Context(), "", 500)
+	if err != nil {
+		return err
+	}
+	for _, t := range tools {
+		if t.Active {
+			q.Filter.Tools = append(q.Filter.Tools, t.Name)
+		}
+	}
+	stream := url.Values{"after": {newest}}
+	for name, values := range r.URL.Query() {
+		if name == "tab" || name == "tool" || name == "target" || name == "expiring" {
+			stream[name] = values
+		}
+	}
+	q.StreamURL = "/approvals/stream?" + stream.Encode()
+	if newest == "" {
+		q.Setup, err = s.firstSteps(r, c, len(tools))
+	}
+	return err
+}
+
+// rows lays the queue's actions out.
+func (s *server) rows(r *http.Request, c caller, actions []action.Action, lang string) ([]web.Row, error) {
+	viewer := c.session.Person
+	standings, err := s.Approvals.Standings(r.Context(), actions, &viewer)
+	if err != nil {
+		return nil, err
+	}
+	hashes := make([]string, len(actions))
+	for i, a := range actions {
+		hashes[i] = a.PayloadHash
+	}
+	rejected, err := s.Pages.Rejected(r.Context(), hashes)
+	if err != nil {
+		return nil, err
+	}
+	rows := make([]web.Row, len(actions))
+	for i, a := range actions {
+		tool, err := s.catalogue.Version(r.Context(), a.Tool, a.ToolVersion)
+		if err != nil {
+			return nil, err
+		}
+		rows[i] = rowOf(r.Context(), tool, a, standings[i], viewer, rejected[a.PayloadHash], lang)
+	}
+	return rows, nil
+}
+
+func pageAfter(u *url.URL, cursor string) string {
+	q := u.Query()
+	q.Set("after", cursor)
+	q.Del("done")
+	return u.Path + "?" + q.Encode()
+}
+
+// streamLife is how long a stream lasts; the browser then asks for a new one.
+const streamLife = time.Hour
+
+// streamApprovals says how many proposals came after the page was read.
+func (s *server) streamApprovals(w http.ResponseWriter, r *http.Request, c caller) error {
+	_, f := queueAsked(r, c.session.Person)
+	f.After = approvals.QueueCursor{}
+	after := r.URL.Query().Get("after")
+	if after == "" {
+		after = "act_"
+	}
+	w.Header().Set("Content-Type", "text/event-stream")
+	w.Header().Set("Cache-Control", "no-store")
+	flusher := http.NewResponseController(w)
+	over := time.NewTimer(streamLife)
+	defer over.Stop()
+	said := -1
+	for {
+		changed := s.Reads.Changes()
+		if _, err := s.Sessions.Current(r); err != nil {
+			return nil // the session is over: so is the stream
+		}
+		n, err := s.Pages.QueueCount(r.Context(), f, after, countMost)
+		if err != nil {
+			return nil // the browser asks again
+		}
+		line := ":\n\n" // keeps the connection
+		if n != said {
+			line = fmt.Sprintf("event: new\ndata: %d\n\n", n)
+			said = n
+		}
+		if _, err := w.Write([]byte(line)); err != nil || flusher.Flush() != nil {
+			return nil
+		}
+		if !s.changed(r.Context(), changed, over) {
+			return nil
+		}
+	}
+}

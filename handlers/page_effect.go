@@ -1,0 +1,126 @@
+package handlers
+
+import (
+	"context"
+	"strings"
+	"unicode"
+
+	"countersign/action"
+	"countersign/action/contract"
+	"countersign/action/rule"
+	"countersign/web"
+)
+
+// effectOf is what an action would do, as one line.
+func effectOf(c *contract.Contract, lang string, payload []byte) web.Effect {
+	e := web.Effect{Title: web.Outside(titleOf(c, lang))}
+	if segments := c.Summary(lang, payload); len(segments) > 0 {
+		var text strings.Builder
+		for _, s := range segments {
+			text.WriteString(segmentText(s))
+		}
+		e.Sentence = web.Outside(text.String())
+		return e
+	}
+	for _, s := range c.Headline(payload) {
+		name := c.Label(lang, s.Pointer)
+		if name == "" {
+			name = strings.TrimPrefix(s.Pointer, "/")
+		}
+		value := web.Outside(segmentText(s))
+		if namesSomething(s.Pointer) {
+			value = web.OutsideName(segmentText(s))
+		}
+		e.Parts = append(e.Parts, web.Part{Name: web.Outside(name), Value: value})
+	}
+	return e
+}
+
+func segmentText(s contract.Segment) string {
+	switch {
+	case s.Hidden:
+		return "•••"
+	case s.Missing:
+		return "–"
+	case s.Currency != "":
+		return s.Text + " " + s.Currency
+	}
+	return s.Text
+}
+
+// titleOf is a tool's title; of a tool without one, its name as words.
+func titleOf(c *contract.Contract, lang string) string {
+	if title := c.Title.In(lang); title != "" {
+		return title
+	}
+	name := c.Name[strings.LastIndex(c.Name, ".")+1:]
+	words := strings.NewReplacer("_", " ", "-", " ").Replace(name)
+	for i, r := range words {
+		return string(unicode.ToUpper(r)) + words[i+len(string(r)):]
+	}
+	return c.Name
+}
+
+// systemOf names the business system that a tool belongs to: what stands
+// before the dot of its name.
+func systemOf(tool string) web.Text {
+	system, _, found := strings.Cut(tool, ".")
+	if !found {
+		return web.Text{}
+	}
+	return web.Outside(strings.ReplaceAll(system, "_", " "))
+}
+
+// measureOf is the one number of an action worth seeing first: what its
+// contract computes, else the first sum of money in it.
+func measureOf(ctx context.Context, t *rule.Tool, a action.Action) *web.Measure {
+	measures, err := t.Rules.Measures(ctx, factsOf(a))
+	if err == nil {
+		for _, m := range measures {
+			if m.OK && m.Text == "" {
+				return web.MeasureOf(m.Number, m.Unit)
+			}
+		}
+	}
+	for _, amount := range t.Contract.Amounts(a.Payload) {
+		return web.MeasureMoney(web.Money{Amount: amount.Text, Currency: amount.Currency})
+	}
+	return nil
+}
+
+// factsOf is what rules look at.
+func factsOf(a action.Action) rule.Facts {
+	f := rule.Facts{Payload: a.Payload, Actor: a.Actor, Target: a.Target}
+	if before, ok := a.Before(); ok {
+		f.Before = before.Snapshot
+	}
+	return f
+}
+
+// namesSomething reports whether a field's name says that its value is an id
+// or a name, where look-alike letters could mislead.
+func namesSomething(pointer string) bool {
+	name := strings.ToLower(pointer[strings.LastIndex(pointer, "/")+1:])
+	for _, part := range []string{"id", "name", "recipient", "account", "email", "user", "to", "iban", "url", "channel", "customer"} {
+		if name == part || strings.HasSuffix(name, "_"+part) || strings.HasPrefix(name, part+"_") {
+			return true
+		}
+	}
+	return false
+}
+
+// actorText is whom an action is for.
+func actorText(a action.Actor) web.Text {
+	if a.Name == "" || a.Name == a.ID {
+		return web.OutsideName(a.ID)
+	}
+	return web.OutsideName(a.Name + " (" + a.ID + ")")
+}
+
+// targetOf is an action's target as pages show it.
+func targetOf(a action.Action) *web.Target {
+	if a.Target == nil {
+		return nil
+	}
+	return web.NewTarget(a.Target.Type, a.Target.ID)
+}

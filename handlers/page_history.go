@@ -1,0 +1,215 @@
+package handlers
+
+import (
+	"encoding/csv"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"countersign/action"
+	"countersign/approvals"
+	"countersign/people"
+	"countersign/web"
+)
+
+// How many rows a page of the history and a file have.
+const (
+	historyPage = 50
+	filePage    = 200
+	fileMost    = 20_000
+)
+
+// historyAsked reads the history's address: what to show, and what to say of it.
+func (s *server) historyAsked(r *http.Request, c caller) (approvals.Filter, web.HistoryFilter, error) {
+	q := r.URL.Query()
+	f := approvals.Filter{Viewer: c.viewer(), Ref: clean(strings.TrimSpace(q.Get("q"))), Tool: clean(q.Get("tool")), Limit: historyPage + 1}
+	shown := web.HistoryFilter{Query: web.Outside(f.Ref), Tool: f.Tool, Zone: c.session.Person.Zone, Approver: web.Outside(clean(q.Get("approver")))}
+	if zone := q.Get("zone"); zone != "" {
+		shown.Zone = zone
+	}
+	if shown.Zone == "" {
+		shown.Zone = "UTC"
+	}
+	refusal := action.Refuse(action.InvalidArgument, "The history cannot be narrowed that way.")
+	zone, err := time.LoadLocation(shown.Zone)
+	if err != nil {
+		refusal.At("/zone", "must be a time zone such as Europe/Berlin")
+		zone, shown.Zone = time.UTC, "UTC"
+	}
+	shown.Zones = slices.Compact([]string{shown.Zone, "UTC"})
+	if state := action.State(q.Get("outcome")); slices.Contains(action.States(), state) {
+		f.State, shown.Outcome = state, web.State(state)
+	}
+	f.From, shown.From = day(q.Get("from"), zone, 0, "/from", refusal)
+	f.To, shown.To = day(q.Get("to"), zone, 1, "/to", refusal)
+	if before := q.Get("after"); action.ValidID("act", before) {
+		f.Before = before
+	}
+	if f.Approver, err = s.personNamed(r, shown.Approver.Plain(), refusal); err != nil {
+		return f, shown, err
+	}
+	if len(refusal.Errors) > 0 {
+		return f, shown, refusal
+	}
+	return f, shown, nil
+}
+
+// day is the beginning of a day, or of the one after it, in a zone.
+func day(text string, zone *time.Location, plus int, pointer string, refusal *action.Refusal) (*time.Time, string) {
+	if text == "" {
+		return nil, ""
+	}
+	at, err := time.ParseInLocation(time.DateOnly, text, zone)
+	if err != nil {
+		refusal.At(pointer, "must be a day such as 2026-11-30")
+		return nil, ""
+	}
+	at = at.AddDate(0, 0, plus)
+	return &at, text
+}
+
+// personNamed finds the person that a name or username means; "" for none.
+func (s *server) personNamed(r *http.Request, name string, refusal *action.Refusal) (string, error) {
+	if name == "" {
+		return "", nil
+	}
+	persons, err := s.Directory.Persons(r.Context())
+	if err != nil {
+		return "", err
+	}
+	i := slices.IndexFunc(persons, func(p people.Person) bool {
+		return p.ID == name || strings.EqualFold(p.Username, name) || strings.EqualFold(p.Name, name)
+	})
+	if i < 0 {
+		refusal.At("/approver", "is the name of nobody here")
+		return "", nil
+	}
+	return persons[i].ID, nil
+}
+
+// showHistory is the filtered list of everything that happened.
+func (s *server) showHistory(w http.ResponseWriter, r *http.Request, c caller) error {
+	f, shown, err := s.historyAsked(r, c)
+	p := web.HistoryPage{Filter: shown}
+	status := http.StatusOK
+	if action.IsCode(err, action.InvalidArgument) {
+		p.Refused, status = refusalOf(err), kindOf(action.InvalidArgument).status
+	} else if err != nil {
+		return err
+	}
+	tools, err := s.Reads.Tools(r.Context(), "", 500)
+	if err != nil {
+		return err
+	}
+	for _, t := range tools {
+		p.Filter.Tools = append(p.Filter.Tools, t.Name)
+	}
+	now := time.Time{}
+	if p.Refused == nil {
+		var actions []action.Action
+		if actions, now, err = s.Reads.Actions(r.Context(), f); err != nil {
+			return err
+		}
+		if p.More = len(actions) > historyPage; p.More {
+			actions = actions[:historyPage]
+			p.NextURL = pageAfter(r.URL, actions[historyPage-1].ID)
+		}
+		if p.Rows, err = s.historyRows(r, c, actions, now); err != nil {
+			return err
+		}
+		p.CSVURL = "/history.csv?" + r.URL.RawQuery
+	}
+	return s.show(speaking(r, c, now), w, status, web.HistoryView(s.frame(r, c, web.History), p))
+}
+
+func (s *server) historyRows(r *http.Request, c caller, actions []action.Action, now time.Time) ([]web.HistoryRow, error) {
+	rows := make([]web.HistoryRow, len(actions))
+	for i, a := range actions {
+		tool, err := s.catalogue.Version(r.Context(), a.Tool, a.ToolVersion)
+		if err != nil {
+			return nil, err
+		}
+		rows[i] = historyRowOf(r.Context(), tool, a, now, string(langOf(r, c)))
+	}
+	return rows, nil
+}
+
+// historyFile is the same list as CSV, for a spreadsheet: with a byte order
+// mark, and with every cell as text, so that nothing is computed or rounded.
+func (s *server) historyFile(w http.ResponseWriter, r *http.Request, c caller) error {
+	f, _, err := s.historyAsked(r, c)
+	if err != nil {
+		return err
+	}
+	f.Limit = filePage
+	w.Header().Set("Content-Type", "text/csv; charset=utf-8")
+	w.Header().Set("Content-Disposition", `attachment; filename="countersign-history.csv"`)
+	w.Header().Set("Cache-Control", "no-store")
+	if _, err := w.Write([]byte("\uFEFF")); err != nil {
+		return err
+	}
+	out := csv.NewWriter(w)
+	if err := out.Write(historyHead()); err != nil {
+		return err
+	}
+	for written := 0; written < fileMost; {
+		actions, now, err := s.Reads.Actions(r.Context(), f)
+		if err != nil {
+			return err
+		}
+		for _, a := range actions {
+			if err := out.Write(s.historyLine(r, c, a, now)); err != nil {
+				return err
+			}
+		}
+		written += len(actions)
+		if len(actions) < f.Limit {
+			break
+		}
+		f.Before = actions[len(actions)-1].ID
+	}
+	out.Flush()
+	return out.Error()
+}
+
+func historyHead() []string {
+	return []string{"id", "created_utc", "updated_utc", "state", "tool", "tool_version", "effect", "actor_id", "target_type", "target_id",
+		"decided_by", "payload_hash", "proposal_hash", "execution_key", "client", "request_id"}
+}
+
+func (s *server) historyLine(r *http.Request, c caller, a action.Action, now time.Time) []string {
+	effect := ""
+	if tool, err := s.catalogue.Version(r.Context(), a.Tool, a.ToolVersion); err == nil {
+		effect = lineOf(effectOf(tool.Contract, string(langOf(r, c)), a.Payload)).Plain()
+	}
+	target := action.Target{}
+	if a.Target != nil {
+		target = *a.Target
+	}
+	var deciders []string
+	for _, d := range a.Decisions {
+		if d.Revision == a.Revision {
+			word := "approved: "
+			if !d.Approve {
+				word = "rejected: "
+			}
+			deciders = append(deciders, word+d.By.Name)
+		}
+	}
+	return cells(a.ID, a.CreatedAt.UTC().Format(time.RFC3339), a.UpdatedAt.UTC().Format(time.RFC3339), string(a.StateAt(now)), a.Tool,
+		strconv.Itoa(a.ToolVersion), effect, a.Actor.ID, target.Type, target.ID, strings.Join(deciders, "; "), a.PayloadHash, a.ProposalHash,
+		a.ExecutionKey, a.Client.Name, a.RequestID)
+}
+
+// cells makes what a spreadsheet would compute or round into text.
+func cells(values ...string) []string {
+	for i, v := range values {
+		long := len(v) > 11 && strings.Trim(v, "0123456789") == ""
+		if v != "" && (long || strings.ContainsRune("=+-@\t\r", rune(v[0]))) {
+			values[i] = "'" + v
+		}
+	}
+	return values
+}

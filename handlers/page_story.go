@@ -1,0 +1,94 @@
+package handlers
+
+import (
+	"encoding/json"
+
+	"countersign/action"
+	"countersign/web"
+)
+
+// storyOf is an action's timeline: every event with the facts that its
+// sentence needs. The n-th event of a kind is the n-th record of the action.
+func storyOf(a action.Action, events []action.Event) []web.Told {
+	var told []web.Told
+	var decisions, attempts, receipts, readings int
+	revision := 1
+	for _, e := range events {
+		t := web.Told{At: e.At, Kind: string(e.Kind), By: web.Outside(e.By.Name), System: systemOf(a.Tool), Revision: revision}
+		if e.To != e.From {
+			t.To = web.State(e.To)
+		}
+		switch e.Kind {
+		case action.KindDrafted, action.KindProposed:
+			t.For = actorText(a.Actor)
+			t.Reason = reasonIn(e)
+		case action.KindSubmitted:
+			t.For = actorText(a.Actor)
+		case action.KindRevised:
+			revision++
+			t.Revision, t.Reason = revision, reasonIn(e)
+		case action.KindDecided:
+			tellDecision(&t, a.Decisions[decisions])
+			decisions++
+		case action.KindAttempted:
+			t.Number, t.Key = a.Attempts[attempts].Number, a.ExecutionKey
+			attempts++
+		case action.KindReceipt:
+			tellReceipt(&t, a.Receipts[receipts])
+			receipts++
+		case action.KindObservation:
+			tellReading(&t, a.Observations[readings])
+			if attempts == 0 { // read before anything was sent: nothing to be proven yet
+				t.Holds = "unknown"
+			}
+			readings++
+		case action.KindGivenUp:
+			t.Code = a.FailureCode
+		case action.KindOverdue:
+			if a.Case != nil {
+				t.Why = a.Case.Why
+			}
+		case action.KindVerdict:
+			if a.Case != nil && a.Case.Verdict != nil {
+				t.Verdict, t.Note = a.Case.Verdict.Verdict, web.Outside(a.Case.Verdict.Note)
+			}
+		}
+		told = append(told, t)
+	}
+	return told
+}
+
+func reasonIn(e action.Event) web.Text {
+	var body struct {
+		Reason string `json:"reason"`
+	}
+	if json.Unmarshal(e.Body, &body) != nil {
+		return web.Text{}
+	}
+	return web.Outside(body.Reason)
+}
+
+func tellDecision(t *web.Told, d action.Decision) {
+	t.Approve, t.Role, t.Method, t.ReasonCode = d.Approve, d.By.Role, d.By.Method, d.ReasonCode
+	t.Revision, t.Note = d.Revision, web.Outside(d.Note)
+}
+
+func tellReceipt(t *web.Told, r action.Receipt) {
+	t.Outcome, t.Proves, t.HTTPStatus, t.Code = string(r.Outcome), string(r.Proves), r.HTTPStatus, r.Code
+	t.Ref, t.Version = web.Outside(r.ProviderRef), web.Outside(r.ObjectVersionAfter)
+}
+
+func tellReading(t *web.Told, o action.Observation) {
+	t.Tool, t.Version, t.Error = web.Outside(o.Tool), web.Outside(o.Version), web.Outside(o.Error)
+	t.Holds = holdsWord(o.Holds)
+}
+
+func holdsWord(h action.Holds) string {
+	switch h {
+	case action.HoldsTrue:
+		return "yes"
+	case action.HoldsFalse:
+		return "no"
+	}
+	return "unknown"
+}

@@ -1,0 +1,44 @@
+package store_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/jmoiron/sqlx"
+)
+
+// multiply makes n copies of a waiting action, with events and bodies, each
+// with an id, a key and an expiry of its own.
+func multiply(t testing.TB, ownerDSN, id string, n int) {
+	t.Helper()
+	db, err := sqlx.Open("postgres", ownerDSN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	const copies = `generate_series(1, $2) i`
+	const newID = `'act_9' || lpad(i::text, 25, '0')`
+	for _, statement := range []string{
+		`INSERT INTO actions (id, state, version, revision, create_op, tool, tool_version, client_id, scope, task_id, actor_id, target_type,
+		    target_id, object_version, payload_hash, proposal_hash, content_version, created_at, updated_at, expires_at, due_at, work,
+		    roles, deciders, confirmation_ref, claimed_by, open_attempt, block, case_id, links, refs)
+		 SELECT ` + newID + `, state, version, revision, create_op || ':' || i, tool, tool_version, client_id, scope, task_id, actor_id, target_type,
+		    target_id || '-' || i, object_version, payload_hash || i, proposal_hash || i, content_version, created_at, updated_at,
+		    expires_at + interval '1 hour' + i * interval '1 second', expires_at + interval '1 hour' + i * interval '1 second', work,
+		    roles, deciders, confirmation_ref, claimed_by, open_attempt, block, case_id, links, ARRAY[payload_hash || i]
+		 FROM actions, ` + copies + ` WHERE id = $1`,
+		`INSERT INTO events (subject, version, op, kind, by_kind, by_id, by_name, by_role, by_method, from_state, to_state, at, data)
+		 SELECT ` + newID + `, version, op, kind, by_kind, by_id, by_name, by_role, by_method, from_state, to_state, at, data
+		 FROM events, ` + copies + ` WHERE subject = $1`,
+		`INSERT INTO bodies (subject, version, salt, content) SELECT ` + newID + `, version, salt, content FROM bodies, ` + copies + ` WHERE subject = $1`,
+	} {
+		if _, err := db.ExecContext(context.Background(), statement, id, n); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, table := range []string{"actions", "events", "bodies"} {
+		if _, err := db.Exec("ANALYZE " + table); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
