@@ -187,7 +187,10 @@ func termsOf(c *contract.Contract) action.Terms {
 		KeyLifetime: e.KeyLifetime.Duration, FenceAfter: e.FenceAfter.Duration, Deadline: e.Deadline.Duration,
 		Before: c.Approval.Before, Verify: len(e.Postconditions) > 0, VerifyTries: e.Verify.Tries,
 		VerifyWindow: e.Verify.Window.Duration, Block: action.BlockTarget}
-	if c.Target != nil {
+	switch {
+	case !t.Write: // what only reads holds nothing up
+		t.Block = action.BlockNone
+	case c.Target != nil:
 		t.Block = string(c.Target.Block)
 	}
 	if q := e.StatusQuery; q != nil {

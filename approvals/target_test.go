@@ -183,3 +183,40 @@ func TestProposalsForOneTargetWaitForItsCase(t *testing.T) {
 		s.Refused(err, action.TargetBlocked) // busy before the receipt, held up by the case after it
 	}
 }
+
+// What only reads waits for no case and no attempt, and holds nobody up.
+func TestReadsNeitherWaitNorHoldUp(t *testing.T) {
+	s := set(t)
+	s.Tool(`name: shop.look
+read_only: true
+input_schema: { type: object }
+`)
+	product := stage.Product()
+	look := func(n float64) (action.Action, string) {
+		t.Helper()
+		p := stage.Proposal("shop.look", product, n)
+		p.Target = &action.Target{Type: "product", ID: product}
+		a, claim := s.Claim(s.Propose(p))
+		return s.Start(a, claim)
+	}
+	lost, claim := s.Claim(s.Confirmed(stage.SetPrice, product))
+	lost, attempt := s.Start(lost, claim)
+	look(1) // beside an attempt
+	s.Report(lost, stage.Receipt(attempt, claim, action.Unknown))
+	a, read := look(2) // beside a case
+	s.Report(lost, stage.Receipt(attempt, claim, action.Success))
+
+	// The reads have open attempts; then one of them has a case.
+	other, claim := s.Claim(s.Approve(s.Propose(another(product)), s.Mia))
+	s.Report(a, stage.Receipt(read, a.Claim.ID, action.Unknown))
+	if s.Read(a.ID).CaseID() == "" {
+		t.Error("a read without an answer has no case")
+	}
+	s.Start(other, claim)
+	s.Propose(stage.Proposal(stage.SetPrice, product, 3))
+
+	p := stage.Proposal("shop.look", product, 1)
+	p.Target = &action.Target{Type: "product", ID: product}
+	_, _, err := s.Approvals.Propose(background(), s.Agent, p)
+	s.Refused(err, action.DuplicateOpenAction) // the same read is open once
+}

@@ -85,8 +85,9 @@ CREATE INDEX actions_client_open ON actions (client_id) WHERE state = 'proposed'
 -- empty or "duplicate:<action>", "blocked:<case>", "busy:<action>". Without a
 -- target the content is what is locked.
 --
--- look is content (propose, submit, revise), run (claim, attempt, retry) or
--- case (a case opens: only the lock is wanted).
+-- look is content (propose, submit, revise), same (content that only reads, which
+-- nothing holds up), run (claim, attempt, retry) or case (a case opens: only the
+-- lock is wanted).
 -- +goose StatementBegin
 CREATE FUNCTION hold_target(look text, self text, self_links text[], self_actor text, self_tool text,
                             self_type text, self_id text, self_payload text) RETURNS text
@@ -94,12 +95,12 @@ CREATE FUNCTION hold_target(look text, self text, self_links text[], self_actor 
 DECLARE
     found text;
 BEGIN
-    IF self_id IS NULL AND look <> 'content' THEN
+    IF self_id IS NULL AND look NOT IN ('content', 'same') THEN
         RETURN '';
     END IF;
     PERFORM pg_advisory_xact_lock(hashtextextended(
         coalesce(self_type || chr(31) || self_id, self_tool || chr(31) || self_actor || chr(31) || self_payload), 4801));
-    IF look = 'content' THEN
+    IF look IN ('content', 'same') THEN
         SELECT a.id INTO found FROM actions a
          WHERE a.payload_hash = self_payload AND a.actor_id = self_actor AND a.tool = self_tool AND a.id <> self
            AND a.target_type IS NOT DISTINCT FROM self_type AND a.target_id IS NOT DISTINCT FROM self_id
@@ -108,7 +109,7 @@ BEGIN
          LIMIT 1;
         IF found IS NOT NULL THEN RETURN 'duplicate:' || found; END IF;
     END IF;
-    IF look = 'case' OR self_id IS NULL THEN
+    IF look IN ('case', 'same') OR self_id IS NULL THEN
         RETURN '';
     END IF;
     SELECT a.case_id INTO found FROM actions a

@@ -139,7 +139,7 @@ func createArgs(t action.Transition) []any {
 	a, e := t.Next, t.Event
 	r := project(a)
 	return []any{a.ID, a.State, a.Version, a.Revision, e.Op, a.Tool, a.ToolVersion, a.Client.ID, a.Scope, a.TaskID,
-		a.Actor.ID, a.ContentVersion, string(t.Hold), r.targetType, r.targetID, a.ObjectVersion, a.PayloadHash, a.ProposalHash,
+		a.Actor.ID, a.ContentVersion, look(t), r.targetType, r.targetID, a.ObjectVersion, a.PayloadHash, a.ProposalHash,
 		e.At, a.ExpiresAt, r.dueAt, r.work, r.roles, r.deciders, r.confirmationRef, r.openAttempt, r.block, r.links, r.refs,
 		e.Kind, e.By.Kind, e.By.ID, e.By.Name, e.By.Role, e.By.Method, string(e.Data), salt(), nullBytes(e.Body), r.workAt}
 }
@@ -176,7 +176,7 @@ func (db *DB) Append(ctx context.Context, t action.Transition) (bool, error) {
 		before = &t.Before
 	}
 	var w written
-	err := db.write(ctx, &w, appendSQL, a.ID, a.Version, a.State, a.Revision, string(t.Hold), before, e.At,
+	err := db.write(ctx, &w, appendSQL, a.ID, a.Version, a.State, a.Revision, look(t), before, e.At,
 		a.Tool, a.ToolVersion, a.Scope, r.targetType, r.targetID, a.ObjectVersion, a.PayloadHash, a.ProposalHash,
 		a.ContentVersion, a.ExpiresAt, r.dueAt, r.work, r.roles, r.links, r.refs, r.deciders, r.confirmationRef,
 		r.claimedBy, r.openAttempt, r.block, r.caseID, e.Op, e.Kind, e.By.Kind, e.By.ID, e.By.Name, e.By.Role, e.By.Method,
@@ -188,6 +188,18 @@ func (db *DB) Append(ctx context.Context, t action.Transition) (bool, error) {
 		db.pulse.ring()
 	}
 	return w.ID != nil, heldUp(w.Held)
+}
+
+// look is the look at the target that belongs to a transition. What only reads
+// waits for nobody: of it there may just not be two open at once.
+func look(t action.Transition) string {
+	switch {
+	case t.Next.Terms.Write:
+		return string(t.Hold)
+	case t.Hold == action.HoldContent:
+		return "same"
+	}
+	return ""
 }
 
 // heldUp turns what stands in a target's way into a refusal.
