@@ -90,6 +90,8 @@ func (c claims) step(q asked) (string, claims) {
 		switch {
 		case c.attempt == q.id+" by "+q.claim:
 			return yes, c
+		case strings.HasPrefix(c.attempt, q.id+" "):
+			return string(action.IdempotencyKeyInUse), c
 		case c.live != q.claim:
 			return string(action.LeaseLost), c
 		case c.attempt != "":
