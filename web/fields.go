@@ -11,12 +11,20 @@ import (
 // TableKind says what the two value columns of a field table mean.
 type TableKind string
 
+// whole reports whether the left side is the whole other side, so that what it
+// lacks is absent and not unread.
+func (k TableKind) whole() bool {
+	return k == TableStale || k == TableVersions || k == TableSnapshot
+}
+
 // The field tables there are.
 const (
 	TableDecide   TableKind = "decide"   // Now, After
 	TableDone     TableKind = "done"     // Before, After
 	TableStale    TableKind = "stale"    // You saw, Current
 	TableVersions TableKind = "versions" // an older and a newer version
+	TableCase     TableKind = "case"     // Expected, Now
+	TableSnapshot TableKind = "snapshot" // an earlier and a later reading
 )
 
 // Source says where a column of a field table comes from. The zero Source
@@ -99,7 +107,7 @@ func NewFields(s FieldSource) FieldTable {
 	for _, l := range leaves {
 		t.Fields = append(t.Fields, s.field(l))
 	}
-	if t.Kind == TableStale || t.Kind == TableVersions {
+	if t.Kind.whole() && s.Now != nil {
 		t.Fields = append(t.Fields, s.gone(t.Fields)...)
 	}
 	slices.SortStableFunc(t.Fields, func(a, b Field) int { return int(a.Group) - int(b.Group) })
@@ -122,7 +130,7 @@ func (s FieldSource) field(l leaf) Field {
 		}
 	} else if read {
 		f.Left = HiddenValue()
-	} else if s.Kind == TableStale || s.Kind == TableVersions {
+	} else if s.Kind.whole() && s.Now != nil {
 		f.Left, f.Group = AbsentValue(), Changed
 	}
 	if m := f.Right; m.kind == valueMoney && m.money.Currency == "" {

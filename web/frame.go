@@ -3,6 +3,7 @@ package web
 import (
 	"context"
 	"net/url"
+	"slices"
 )
 
 // Own is what the signed-in person typed, given back when a form is refused.
@@ -17,6 +18,7 @@ type Section string
 const (
 	NoSection Section = ""
 	Approvals Section = "approvals"
+	Triage    Section = "triage"
 	History   Section = "history"
 	Tools     Section = "tools"
 	People    Section = "people"
@@ -30,6 +32,7 @@ type Frame struct {
 	Section Section
 	Path    string // of this page with its query, to come back to after switching the language
 	Waiting Count  // actions that need the person; shown beside Approvals
+	Unknown Count  // cases that need a person; shown beside Unknown results
 	Flash   *Flash // what was just recorded
 }
 
@@ -50,6 +53,13 @@ func (p *Person) Admin() bool {
 		}
 	}
 	return false
+}
+
+// Triages reports whether unknown results are shown to the person.
+func (p *Person) Triages() bool {
+	return p != nil && slices.ContainsFunc(p.Roles, func(r string) bool {
+		return r == "ops" || r == "auditor" || r == "admin" || r == "support"
+	})
 }
 
 // Count is a number that may be capped.

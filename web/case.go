@@ -1,0 +1,248 @@
+package web
+
+import (
+	"time"
+)
+
+// CasePage is the page of one case at /triage/{case}, open or settled.
+type CasePage struct {
+	ID          string
+	ActionID    string
+	Status      Status // of the action
+	Why         string // why it was opened: unknown-receipt, lease-lapsed, deadline, mismatch, earlier-attempt-open, contradiction
+	OpenedAt    time.Time
+	Effect      Effect // the question is whether it happened
+	Measure     *Measure
+	For         Text
+	Title       Text // of the tool
+	Tool        Text
+	ToolVersion int
+	Target      *Target
+	System      Text // the business system; empty is "the system"
+	Holder      *Holder
+	Refused     *Refusal // what the person just tried and was not recorded; a stale form is stale-revision
+
+	Sent      []Sending
+	Answers   []Answer
+	Asked     Asked
+	Object    *Comparison // nil: nothing was read since
+	LateUntil time.Time   // until when a late answer is possible; zero: none was sent
+
+	Block     *TargetBlock // nil: nothing is blocked
+	Statement *Statement
+	Key       KeyLife
+	Support   *SupportBlock
+
+	Contradiction *Contradiction
+	Second        *SecondPerson // one person settled it, another has to confirm
+	Settled       *Settlement   // nil while it is open
+	Earlier       []Settlement  // superseded ones, oldest first
+
+	Steps     Steps
+	Snapshots []Snapshot // see NewSnapshots
+	Story     []Told
+	Record    CaseRecord
+}
+
+// open reports whether the case can still be settled.
+func (p CasePage) open() bool { return p.Settled == nil }
+
+// Holder is who has taken the case.
+type Holder struct {
+	Name  Text
+	Mine  bool
+	Since time.Time
+	Until time.Time // when the lease ends; zero when it does not
+}
+
+// Sending is one attempt.
+type Sending struct {
+	Number  int
+	At      time.Time
+	By      Text
+	NotSent bool // the request never left
+}
+
+// Answer is what came back of an attempt: a receipt or a callback.
+type Answer struct {
+	At         time.Time
+	Outcome    string // SUCCESS, FAILURE or UNKNOWN, as judged
+	Claimed    string // as the executor called it; "" or the same as Outcome is not said
+	HTTPStatus int
+	Ref        Text
+	Waited     time.Duration // how long nothing came back; only with UNKNOWN and no status
+}
+
+// Comparison is the object as it is now against what was promised.
+type Comparison struct {
+	Source   Text
+	At       time.Time
+	Version  Text
+	Compared int // fields that were looked at
+	Differ   []Mismatch
+	Same     []Normalised // fields that agree only after the form was made the same
+}
+
+// Mismatch is one field that is not as it should be if it had happened.
+type Mismatch struct {
+	Label    Text
+	Raw      bool // the label is the object's own name, not a word
+	Expected Value
+	Observed Value
+	Before   *Value   // before the first attempt; nil when nobody read it
+	Forms    []string // what was made the same first: zone, decimals, exponent, absent
+}
+
+// Normalised is a field whose values agree although they are written apart.
+type Normalised struct {
+	Label Text
+	Raw   bool
+	Forms []string // zone, decimals, exponent, absent
+}
+
+// TargetBlock is what an open case keeps from running.
+type TargetBlock struct {
+	Scope  string // target, tool (only this tool on the target) or none
+	Count  int    // what was refused so far
+	Effect Text   // the latest of them
+	By     Text   // the program that asked for it
+	At     time.Time
+}
+
+// SupportBlock is what the provider's support needs to find the operation.
+type SupportBlock struct {
+	Key     string
+	Target  *Target
+	Measure *Measure
+	Ref     Text      // the provider's own reference; empty when none is known
+	From    time.Time // when it can have arrived
+	To      time.Time
+	Zone    *time.Location // where the provider works; nil when the contract does not say
+}
+
+// Contradiction is two things that cannot both be true.
+type Contradiction struct {
+	Recorded Side
+	Later    Side
+}
+
+// Side is one of them.
+type Side struct {
+	Status  Status // what was recorded; State "" when Outcome says it
+	Outcome string // SUCCESS or FAILURE: what the later evidence says of the operation
+	Source  Text   // who says so: "PayHub, by key", "Jonas Weber"
+	At      time.Time
+	Ref     Text
+	Proves  string // accepted, queued, completed
+	Note    Text
+}
+
+// Settlement is a verdict that a person gave.
+type Settlement struct {
+	Verdict string // happened, did_not_happen or partly; "" when it was found out by asking
+	By      Text
+	Role    string // then
+	At      time.Time
+	Kind    string // see EvidenceKinds
+	Ref     Text
+	Note    Text
+	Second  Text      // who confirmed it; empty when one was enough
+	Waits   time.Time // recorded, but state and block stay until then; zero when they do not
+}
+
+// SecondPerson is a settlement that another person has to confirm. Its form
+// posts to /triage/{case}/settlements: second (confirm or refuse), note,
+// snapshot_hash, version and op.
+type SecondPerson struct {
+	First        Settlement
+	Outcome      VerdictOutcome // what confirming will change
+	May          bool           // the viewer can be the second person
+	Mine         bool           // the viewer was the first
+	Can          []Text         // who can; when the viewer cannot
+	SnapshotHash string
+	Version      int64
+	Op           string
+	Note         Own
+}
+
+// EvidenceKinds lists what a verdict can rest on, in the order of the form.
+// evidence_ref is the provider's reference, the hash of the snapshot, whose
+// statement it is, or the file's sha256.
+func EvidenceKinds() []string {
+	return []string{"provider_reference", "snapshot", "statement", "file"}
+}
+
+// Verdicts lists what a person can find, in the order of the form.
+func Verdicts() []string { return []string{"happened", "did_not_happen", "partly"} }
+
+// Steps is what can be done, by rising danger. Nil is not offered at all.
+type Steps struct {
+	Take     *Step     // POST /triage/{case}/take: op
+	HandOver *HandOver // nil unless the viewer has it
+	Ask      *Step     // POST /triage/{case}/ask: op, version
+	Again    *Step     // POST /triage/{case}/retry: op, version; an executor sends it
+	Reverse  *Reversal
+	Settle   *SettleForm // nil when the viewer may not: see WhyNot
+	WhyNot   string      // why there is no Settle: role, held, second, running
+}
+
+// Step is something to do, or why it cannot be done now.
+type Step struct {
+	Op      string
+	Version int64
+	WhyNot  string // "" when it can be done: role, no-query, asking, key-gone, key-used, key-unknown, contract, not-proven-unsent, no-before
+}
+
+// HandOver posts to /triage/{case}/hand-over: person (an id) and op.
+type HandOver struct {
+	Op     string
+	People []Option // who may have it
+}
+
+// Reversal proposes a linked action; it runs only after its own approval.
+type Reversal struct {
+	Curl   Text   // a request that proposes it; empty when WhyNot says why
+	WhyNot string // no-tool: no contract can reverse it; no-before: nobody read what stood before
+	Linked []LinkedAction
+}
+
+// LinkedAction is a reversal that was proposed already.
+type LinkedAction struct {
+	ID     string
+	Effect Effect
+	Status Status
+}
+
+// SettleForm posts to /triage/{case}/settlements: verdict, evidence_kind,
+// evidence_ref, note, snapshot_hash, version and op. Nothing is chosen for the
+// person.
+type SettleForm struct {
+	SnapshotHash string
+	Version      int64
+	Op           string
+	Outcomes     []VerdictOutcome // one per verdict
+	TwoPeople    bool             // the contract wants a second person
+
+	Verdict string // kept after a refusal
+	Kind    string // kept after a refusal
+	Ref     Own
+	Note    Own
+}
+
+// VerdictOutcome is what a verdict would change.
+type VerdictOutcome struct {
+	Verdict   string
+	Status    Status
+	Statement Statement
+	Block     string    // lifted, until (see Until), linked (until the linked action settles), none (there is none)
+	Until     time.Time // state, sentence and block wait until then
+	Refused   *Refusal  // authoritative evidence speaks against it: it cannot be chosen
+}
+
+// CaseRecord is what stands at the bottom for those who check.
+type CaseRecord struct {
+	SnapshotHash string // of everything that the page is drawn from
+	Version      int64
+	ExecutionKey string
+	PayloadHash  string
+}
