@@ -26,6 +26,7 @@ import (
 	"time"
 
 	"countersign/action"
+	"countersign/approvals"
 	"countersign/execution/api"
 	"countersign/handlers"
 	"countersign/people"
@@ -53,6 +54,7 @@ type bench struct {
 func newBench(b *testing.B) *bench {
 	b.Helper()
 	e := &bench{Stage: stage.New(b, storetest.New(b))}
+	e.Approvals = approvals.New(e.DB, e.Catalogue, e.DB, e.Approvals.Signer(), 1<<30) // as many open as it takes
 	server := httptest.NewUnstartedServer(nil)
 	handler, err := handlers.New(handlers.Config{Log: slog.New(slog.DiscardHandler), Approvals: e.Approvals, Triage: e.Triage, People: e.People,
 		Sessions: people.NewSessions(e.DB, false), Reads: e.DB, Pages: e.DB, Directory: e.DB, Ready: e.DB.Ping,
@@ -84,8 +86,13 @@ func benchPayload(n int64) string {
 		n, strings.Repeat("please handle with care, ", 34))
 }
 
-const benchTool = `{"name":"bench.change_order","description":"Change an order","input_schema":{"type":"object","required":["order_id"],
-  "properties":{"order_id":{"type":"string"},"note":{"type":"string"},"items":{"type":"array"},"notify":{"type":"boolean"},"channel":{"type":"string"}}}}`
+const benchTool = `name: bench.change_order
+description: Change an order
+input_schema:
+  type: object
+  required: [order_id]
+  properties: { order_id: { type: string }, note: { type: string }, items: { type: array }, notify: { type: boolean }, channel: { type: string } }
+`
 
 // call makes one API request and decodes its answer.
 func (e *bench) call(key, method, path string, header map[string]string, body, into any) error {
@@ -223,7 +230,7 @@ func literal(b *testing.B, arg any) string {
 		if err != nil {
 			b.Fatal(err)
 		}
-		return "('" + strings.ReplaceAll(fmt.Sprint(value), "'", "''") + "')::text[]"
+		return "(" + quoted(fmt.Sprint(value)) + ")::text[]"
 	}
 	switch v := arg.(type) {
 	case nil:
@@ -231,8 +238,11 @@ func literal(b *testing.B, arg any) string {
 	case []byte:
 		return "('\\x" + hex.EncodeToString(v) + "')::bytea"
 	case time.Time:
-		return "('" + v.Format(time.RFC3339Nano) + "')::timestamptz"
+		return "(" + quoted(v.Format(time.RFC3339Nano)) + ")::timestamptz"
 	case *time.Time:
+		if v == nil {
+			return "NULL::timestamptz"
+		}
 		return literal(b, *v)
 	case *string:
 		if v == nil {
@@ -242,7 +252,12 @@ func literal(b *testing.B, arg any) string {
 	case bool, int, int64:
 		return fmt.Sprint(v)
 	}
-	return "('" + strings.ReplaceAll(fmt.Sprint(arg), "'", "''") + "')::text"
+	return "(" + quoted(fmt.Sprint(arg)) + ")::text"
+}
+
+// quoted writes text as SQL in which pgbench finds no variable of its own.
+func quoted(text string) string {
+	return "'" + strings.NewReplacer("'", "''", ":", "' || chr(58) || '").Replace(text) + "'"
 }
 
 var tps = regexp.MustCompile(`tps = ([0-9.]+)`)
