@@ -356,7 +356,10 @@ func (a Action) DueAt() (time.Time, bool) {
 	case Accepted:
 		return later(a.Since, a.ProvenAt).Add(a.deadline()), a.awaitsCompletion()
 	case ResultUnknown:
-		return a.FencedAt(), a.verdict() == DidNotHappen
+		if a.verdict() == DidNotHappen {
+			return a.FencedAt(), true
+		}
+		return a.keyUntil(), a.awaitsRetry() && a.Terms.KeyLifetime > 0
 	}
 	return time.Time{}, false
 }

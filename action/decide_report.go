@@ -82,7 +82,7 @@ func (s Snapshot) afterSuccess(p Proof, denied bool) (State, string) {
 	switch {
 	case !a.proves(p), a.State == Applied, a.State == ResultUnknown && !a.settles():
 		return a.State, "" // weighed before, as it was, or for people to weigh
-	case denied && a.State != Accepted:
+	case (denied || a.said(FoundFailed)) && a.State != Accepted:
 		return ResultUnknown, WhyContradiction
 	case a.State.In(Executing, Accepted, ResultUnknown):
 		return s.succeeded(p), ""

@@ -187,6 +187,9 @@ func (c Tick) decide(s Snapshot) (Transition, error) {
 	case Accepted:
 		return s.unknown(op, by, KindOverdue, opened{Case: s.newCase(c.CaseID, WhyDeadline)})
 	}
+	if a.verdict() != DidNotHappen { // nobody picked up the retry while the key was known
+		return s.step(op, by, KindOverdue, ResultUnknown, opened{}, nil)
+	}
 	return s.step(op, by, KindClosed, Failed, ended{}, nil)
 }
 

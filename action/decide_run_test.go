@@ -128,6 +128,13 @@ func TestReport01_ClaimRefusesWhatWasTamperedWith(t *testing.T) {
 	}
 }
 
+func TestVerifyDuringTheClaim(t *testing.T) {
+	l := newLife(t).claimed()
+	if err := l.snap().Verify(l.a.ProposalHash, ptr("7")); err != nil {
+		t.Errorf("a claimed confirmation: %v", err)
+	}
+}
+
 func TestRenew(t *testing.T) {
 	l := newLife(t).claimed().wait(50 * time.Second)
 	c := Renew{Op: "renew:1", By: executor, ClaimID: "c1"}

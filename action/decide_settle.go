@@ -1,6 +1,9 @@
 package action
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 func (c AddEvidence) op() string { return "evidence:" + c.Found.ID }
 
@@ -54,14 +57,21 @@ func (s Snapshot) afterEvidence(f Found) (State, string) {
 // itself is the fence: whatever still arrives under it is refused as well.
 func (s Snapshot) afterRefusal() (State, string) {
 	a := s.Action
+	open := a.State == ResultUnknown && a.settles()
+	awaited := a.awaitsCompletion() && a.Proven != ProvesCompleted
 	switch {
-	case a.State == ResultUnknown && a.settles() && a.Proven == ProvesNothing,
-		a.State == Accepted && a.awaitsCompletion() && a.Proven != ProvesCompleted:
+	case open && (a.Proven == ProvesNothing || awaited), a.State == Accepted && awaited:
 		return Failed, ""
-	case a.State.In(Accepted, Applied), a.State == ResultUnknown && a.settles():
+	case a.said(FoundFailed): // weighed then
+	case open, a.State.In(Accepted, Applied):
 		return ResultUnknown, WhyContradiction
 	}
 	return a.State, ""
+}
+
+// said reports whether a query by key was answered so before.
+func (a Action) said(outcome string) bool {
+	return slices.ContainsFunc(a.Asks, func(q Ask) bool { return q.Found.Outcome == outcome })
 }
 
 // afterMiss is the state that "it was not executed" leads to. What is on its
@@ -126,15 +136,22 @@ func (s Snapshot) mayRetry() error {
 	return nil
 }
 
+// awaitsRetry reports whether the one retry may be picked up, as long as the
+// business system knows the key.
+func (a Action) awaitsRetry() bool {
+	return a.NotExecuted && a.Terms.RetrySameKey && !a.Retried && a.settles() && a.verdict() == "" &&
+		a.Proven == ProvesNothing && len(a.Attempts) > 0
+}
+
 func unsafe(why string) error {
 	return Refuse(WrongState, "A retry is not safe here: "+why+".").Because("retry")
 }
 
 // keyUntil is how long the business system surely knows the execution key,
 // counted from the first attempt, with a margin. It is zero where the contract
-// does not say.
+// does not say, and before anything was sent.
 func (a Action) keyUntil() time.Time {
-	if a.Terms.KeyLifetime <= 0 {
+	if a.Terms.KeyLifetime <= 0 || len(a.Attempts) == 0 {
 		return time.Time{}
 	}
 	return a.Attempts[0].At.Add(a.Terms.KeyLifetime * 9 / 10)

@@ -126,6 +126,56 @@ func TestE2_WhatAnAnswerByKeySays(t *testing.T) {
 	})
 }
 
+func TestAStoredRefusal(t *testing.T) {
+	l := newLife(t).unknown()
+	l.do(l.evidence(FoundFailed, ""), Failed) // no fence: the key is used up
+	if l.a.FailureCode != FoundFailed {
+		t.Errorf("code %q", l.a.FailureCode)
+	}
+	l.do(l.receipt("t1", Success, ProvesCompleted), ResultUnknown)
+	l.do(l.settle(Happened), Applied)
+	l.do(l.evidence(FoundFailed, ""), Applied) // weighed
+	l = newLife(t).sent()
+	l.do(l.failure("t1", "E1", false), Failed)
+	l.do(l.evidence(FoundFailed, ""), Failed)
+	if l.a.FailureCode != "E1" {
+		t.Errorf("code %q", l.a.FailureCode)
+	}
+	// Accepted, overdue, and then refused.
+	l = stationLife(t, "accepted").wait(3 * time.Minute)
+	l.do(Tick{CaseID: "cas_1"}, ResultUnknown)
+	l.do(l.evidence(FoundFailed, ""), Failed)
+	// A refusal of what was completed is for people.
+	l = stationLife(t, "mismatch")
+	l.do(l.evidence(FoundFailed, ""), ResultUnknown)
+	if l.a.Case.Kind != CaseContradiction {
+		t.Errorf("case %+v", l.a.Case)
+	}
+	// While it is executing the attempt's own answer decides.
+	l = newLife(t).sent()
+	l.do(l.evidence(FoundFailed, ""), Executing)
+	l.do(l.receipt("t1", Success, ProvesCompleted), ResultUnknown)
+	if l.a.Case.Kind != CaseContradiction {
+		t.Errorf("case %+v", l.a.Case)
+	}
+}
+
+// A retry that nobody picks up ends with the key, and people hear of it.
+func TestTheRetrysTimeEnds(t *testing.T) {
+	l := stationLife(t, "unknown")
+	due, ok := l.a.DueAt()
+	if want := noon.Add(24 * time.Hour * 9 / 10); !ok || !due.Equal(want) || l.a.Work() != WorkRetry {
+		t.Fatalf("due at %v %v, work %q", due, ok, l.a.Work())
+	}
+	caseID := l.a.CaseID()
+	l.now = due
+	l.do(Tick{}, ResultUnknown)
+	if _, due := l.a.DueAt(); due || l.a.Work() == WorkRetry || l.a.CaseID() != caseID {
+		t.Errorf("due %v, work %q, case %q", due, l.a.Work(), l.a.CaseID())
+	}
+	l.refuse(l.retry("c2"), WrongState)
+}
+
 func TestAnAnswerByKeyIsTakenOnce(t *testing.T) {
 	l := newLife(t).unknown()
 	c := l.evidence(FoundSucceeded, ProvesNothing)

@@ -170,7 +170,9 @@ func (l *life) evidence(outcome string, p Proof) AddEvidence {
 	return AddEvidence{By: executor, CaseID: "cas_" + l.op(), Found: Found{ID: l.op(), Source: "catalog.get_operation", Outcome: outcome, Proves: p}}
 }
 
-func (l *life) retry(claim string) StartRetry { return StartRetry{By: executor, ClaimID: claim, ProposalHash: l.a.ProposalHash, ObjectVersion: l.a.ObjectVersion} }
+func (l *life) retry(claim string) StartRetry {
+	return StartRetry{By: executor, ClaimID: claim, ProposalHash: l.a.ProposalHash, ObjectVersion: l.a.ObjectVersion}
+}
 
 func (l *life) settle(verdict string) Settle {
 	return Settle{Op: l.op(), By: ops, CaseID: l.a.CaseID(), Version: l.a.Version,

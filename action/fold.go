@@ -119,6 +119,7 @@ func (a *Action) absorb(e Event) error {
 			return err
 		}
 		a.openCase(d.Case)
+		a.NotExecuted = a.NotExecuted && e.From != ResultUnknown // too long ago to send again
 		return nil
 	case KindExpired, KindLapsed, KindClosed:
 		return nil
@@ -228,7 +229,7 @@ func (a *Action) absorbEvidence(e Event) error {
 	case FoundSucceeded:
 		a.prove(d.Found.Proves, e.At)
 	case FoundFailed:
-		if a.State == Failed {
+		if a.State == Failed && e.From != Failed {
 			a.FailureCode = FoundFailed
 		}
 	case FoundNotExecuted:

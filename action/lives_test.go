@@ -113,8 +113,11 @@ func (w *walk) provenDone(e Event) bool {
 }
 
 // nothingOnItsWay looks at every request that was sent: it was definitely
-// refused, or its time and the fence are over.
+// refused, alone or by its key, or its time and the fence are over.
 func (w *walk) nothingOnItsWay(e Event) bool {
+	if e.Kind == KindEvidence && readData[evidenced](e).Found.Outcome == FoundFailed {
+		return true // the key is used up
+	}
 	refused, fence := map[string]bool{}, map[string]time.Time{}
 	for _, e := range w.events {
 		switch e.Kind {
@@ -287,7 +290,7 @@ func (w *walk) machines() map[string]func(*rapid.T) {
 			w.give(c)
 		},
 		"evidence": func(r *rapid.T) {
-			w.give(w.evidence(rapid.SampledFrom([]string{FoundSucceeded, FoundNotExecuted, FoundUnknown, "?"}).Draw(r, "outcome"),
+			w.give(w.evidence(rapid.SampledFrom([]string{FoundSucceeded, FoundNotExecuted, FoundFailed, FoundUnknown, "?"}).Draw(r, "outcome"),
 				rapid.SampledFrom([]Proof{ProvesNothing, ProvesAccepted, ProvesCompleted}).Draw(r, "proves")))
 		},
 		"retry": func(r *rapid.T) { w.give(w.retry(claim.Draw(r, "claim"))) },
