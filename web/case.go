@@ -20,7 +20,8 @@ type CasePage struct {
 	Target      *Target
 	System      Text // the business system; empty is "the system"
 	Holder      *Holder
-	Refused     *Refusal // what the person just tried and was not recorded; a stale form is stale-revision
+	Refused     *Refusal // what the person just tried and was not recorded
+	News        []Told   // what became known since the refused form was opened
 
 	Sent      []Sending
 	Answers   []Answer
@@ -36,7 +37,7 @@ type CasePage struct {
 	Contradiction *Contradiction
 	Second        *SecondPerson // one person settled it, another has to confirm
 	Settled       *Settlement   // nil while it is open
-	Earlier       []Settlement  // superseded ones, oldest first
+	Earlier       []Settlement  // superseded and refused ones, oldest first
 
 	Steps     Steps
 	Snapshots []Snapshot // see NewSnapshots
@@ -146,28 +147,27 @@ type Settlement struct {
 	Kind    string // see EvidenceKinds
 	Ref     Text
 	Note    Text
-	Second  Text      // who confirmed it; empty when one was enough
+	Second  Text      // who confirmed or refused it; empty when one was enough
+	Refused bool      // the second person did not agree
 	Waits   time.Time // recorded, but state and block stay until then; zero when they do not
 }
 
 // SecondPerson is a settlement that another person has to confirm. Its form
-// posts to /triage/{case}/settlements: second (confirm or refuse), note,
-// snapshot_hash, version and op.
+// posts to /triage/{case}/settlements: second (confirm or refuse) and note, and
+// what every form of the page posts.
 type SecondPerson struct {
-	First        Settlement
-	Outcome      VerdictOutcome // what confirming will change
-	May          bool           // the viewer can be the second person
-	Mine         bool           // the viewer was the first
-	Can          []Text         // who can; when the viewer cannot
-	SnapshotHash string
-	Version      int64
-	Op           string
-	Note         Own
+	First   Settlement
+	Outcome VerdictOutcome // what confirming will change
+	May     bool           // the viewer can be the second person
+	Mine    bool           // the viewer was the first
+	Can     []Text         // who can; when the viewer cannot
+	Op      string
+	Note    Own
 }
 
 // EvidenceKinds lists what a verdict can rest on, in the order of the form.
-// evidence_ref is the provider's reference, the hash of the snapshot, whose
-// statement it is, or the file's sha256.
+// evidence_ref is the provider's reference, the hash of a snapshot, whose
+// statement the note tells, or the file's sha256: and 64 hex digits.
 func EvidenceKinds() []string {
 	return []string{"provider_reference", "snapshot", "statement", "file"}
 }
@@ -175,25 +175,25 @@ func EvidenceKinds() []string {
 // Verdicts lists what a person can find, in the order of the form.
 func Verdicts() []string { return []string{"happened", "did_not_happen", "partly"} }
 
-// Steps is what can be done, by rising danger. Nil is not offered at all.
+// Steps is what can be done, by rising danger. Nil is not offered at all. Every
+// form posts op, and version and snapshot_hash of the page's Record.
 type Steps struct {
-	Take     *Step     // POST /triage/{case}/take: op
+	Take     *Step     // POST /triage/{case}/take
 	HandOver *HandOver // nil unless the viewer has it
-	Ask      *Step     // POST /triage/{case}/ask: op, version
-	Again    *Step     // POST /triage/{case}/retry: op, version; an executor sends it
+	Ask      *Step     // POST /triage/{case}/ask
+	Again    *Step     // sending again, same key: an executor does it, POST /triage/{case}/retry; without Op it is only told
 	Reverse  *Reversal
 	Settle   *SettleForm // nil when the viewer may not: see WhyNot
-	WhyNot   string      // why there is no Settle: role, held, second, running
+	WhyNot   string      // why there is no Settle: role, held (by the Holder) or running
 }
 
 // Step is something to do, or why it cannot be done now.
 type Step struct {
-	Op      string
-	Version int64
-	WhyNot  string // "" when it can be done: role, no-query, asking, key-gone, key-used, key-unknown, contract, not-proven-unsent, no-before
+	Op     string
+	WhyNot string // "" when it can be done: role, held, no-query, asked-enough, key-gone, key-used, key-unknown, contract, not-proven, known, running
 }
 
-// HandOver posts to /triage/{case}/hand-over: person (an id) and op.
+// HandOver posts to /triage/{case}/hand-over: person (an id, "" for nobody).
 type HandOver struct {
 	Op     string
 	People []Option // who may have it
@@ -214,14 +214,12 @@ type LinkedAction struct {
 }
 
 // SettleForm posts to /triage/{case}/settlements: verdict, evidence_kind,
-// evidence_ref, note, snapshot_hash, version and op. Nothing is chosen for the
-// person.
+// evidence_ref and note, and what every form of the page posts. Nothing is
+// chosen for the person.
 type SettleForm struct {
-	SnapshotHash string
-	Version      int64
-	Op           string
-	Outcomes     []VerdictOutcome // one per verdict
-	TwoPeople    bool             // the contract wants a second person
+	Op        string
+	Outcomes  []VerdictOutcome // one per verdict
+	TwoPeople bool             // the contract wants a second person
 
 	Verdict string // kept after a refusal
 	Kind    string // kept after a refusal
