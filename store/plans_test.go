@@ -35,11 +35,13 @@ func TestAQueuePageReadsWhatItShows(t *testing.T) {
 	multiply(t, storetest.Owner(s.DSN), s.Propose(stage.Proposal(stage.SetPrice, stage.Product(), 105)).ID, waiting)
 	narrow := s.Open(s.DSN, store.Options{MaxConns: 1}) // whose counts can be flushed
 	db := owner(t, s)
+	db.SetMaxOpenConns(1)
 	cost := func(read func()) reads {
 		t.Helper()
-		flush := func() {
-			if _, err := narrow.DB.Pool().Exec(`SELECT pg_stat_force_next_flush()`); err != nil {
-				t.Fatal(err)
+		flush := func() { // what was read so far counts from now on
+			for _, reader := range []*sql.DB{narrow.DB.Pool(), db} {
+				_, err := reader.Exec(`SELECT pg_stat_force_next_flush()`)
+				must(t, err)
 			}
 		}
 		for range 8 { // past the point where a prepared statement gets its one plan
