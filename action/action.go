@@ -171,49 +171,6 @@ type Ask struct {
 	Snapshot json.RawMessage
 }
 
-// Case is one unknown or contradictory outcome.
-type Case struct {
-	ID       string    `json:"id"`
-	Kind     string    `json:"kind"` // unknown or contradiction
-	Why      string    `json:"why"`  // see the Why constants
-	OpenedAt time.Time `json:"opened_at"`
-	Open     bool      `json:"open"`
-	Verdict  *Verdict  `json:"verdict,omitempty"`
-}
-
-// The kinds of case.
-const (
-	CaseUnknown       = "unknown"
-	CaseContradiction = "contradiction"
-)
-
-// Why a case was opened.
-const (
-	WhyUnknownReceipt = "unknown-receipt"
-	WhyLeaseLapsed    = "lease-lapsed"
-	WhyDeadline       = "deadline"
-	WhyMismatch       = "mismatch"
-	WhyEarlierAttempt = "earlier-attempt-open"
-	WhyContradiction  = "contradiction"
-)
-
-// Verdict is what a person found out about an unknown outcome.
-type Verdict struct {
-	Verdict      string    `json:"verdict"` // happened, did_not_happen or partly
-	EvidenceKind string    `json:"evidence_kind"`
-	EvidenceRef  string    `json:"evidence_ref,omitempty"`
-	By           By        `json:"-"`
-	At           time.Time `json:"-"`
-	Note         string    `json:"-"`
-}
-
-// What a verdict says.
-const (
-	Happened     = "happened"
-	DidNotHappen = "did_not_happen"
-	Partly       = "partly"
-)
-
 // Action is one logical thing to do, with everything known about it.
 type Action struct {
 	ID             string
@@ -254,10 +211,13 @@ type Action struct {
 	Asks           []Ask
 	Proven         Proof
 	ProvenAt       time.Time // when more was proven than before
-	Case           *Case
-	Retried        bool   // the one safe retry was used
-	NotExecuted    bool   // the business system itself said so, by key, since the last attempt
-	FailureCode    string // why a failed action failed
+	Case           *Case     // the latest, open or closed
+	PastCases      []Case    // closed before it was opened, oldest first
+	Retried        bool      // the one safe retry was used
+	NotExecuted    bool      // the business system itself said so, by key, since the last attempt
+	FailureCode    string    // why a failed action failed
+	sinceOp        string    // of the event that led to its state
+	provenOp       string    // of the event that proved most
 	ops            map[string]Event
 }
 
@@ -270,14 +230,6 @@ func (a Action) Binding() Binding {
 		b.TargetType, b.TargetID = &a.Target.Type, &a.Target.ID
 	}
 	return b
-}
-
-// CaseID returns the id of the open case, or "".
-func (a Action) CaseID() string {
-	if a.Case != nil && a.Case.Open {
-		return a.Case.ID
-	}
-	return ""
 }
 
 // OpenAttempt returns the latest attempt without a definite outcome.
@@ -374,14 +326,6 @@ func (a Action) runsUntil() time.Time {
 		}
 	}
 	return until
-}
-
-// verdict is what people found out about the open case so far, or "".
-func (a Action) verdict() string {
-	if a.Case == nil || !a.Case.Open || a.Case.Verdict == nil {
-		return ""
-	}
-	return a.Case.Verdict.Verdict
 }
 
 // awaitsCompletion reports whether an accepted action can still prove more.

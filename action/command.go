@@ -176,11 +176,54 @@ type StartRetry struct {
 	ObjectVersion *string
 }
 
-// Settle is a person's verdict on an unknown outcome.
+// TakeCase takes an open case for a while, or keeps it. Version and
+// SnapshotHash are what the person saw, here and below.
+type TakeCase struct {
+	Op           string
+	By           By
+	CaseID       string
+	Version      int64
+	SnapshotHash string
+}
+
+// HandOver gives an open case to somebody else, or back: to nobody.
+type HandOver struct {
+	Op           string
+	By           By
+	CaseID       string
+	Version      int64
+	SnapshotHash string
+	To           string // id of a person, or ""
+	ToName       string
+}
+
+// AskAgain has the business system asked by key again, as often as the contract
+// says.
+type AskAgain struct {
+	Op           string
+	By           By
+	CaseID       string
+	Version      int64
+	SnapshotHash string
+}
+
+// Settle is a person's verdict on an unknown outcome. Verdict.SnapshotHash is
+// what they saw.
 type Settle struct {
 	Op      string
 	By      By
 	CaseID  string
 	Version int64
 	Verdict Verdict
+}
+
+// Confirm is a second person's answer to a verdict that waits for one.
+type Confirm struct {
+	Op           string
+	By           By
+	CaseID       string
+	Version      int64
+	SnapshotHash string
+	Agree        bool
+	Note         string
 }

@@ -24,7 +24,7 @@ func (c AddObservation) decide(s Snapshot) (Transition, error) {
 	}
 	to, why := s.afterObservation(c.Observation)
 	if why != "" {
-		d.Case = s.newCase(c.CaseID, why)
+		d.Case = s.newCase(c.CaseID, why, c.op())
 	}
 	t, err := s.step(c.op(), c.By, KindObservation, to, d, observationBody{Snapshot: c.Observation.Snapshot, Error: c.Observation.Error})
 	if why != "" {

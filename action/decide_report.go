@@ -40,7 +40,7 @@ func (c AddReceipt) decide(s Snapshot) (Transition, error) {
 	}
 	to, why := s.afterReceipt(attempt, d.Receipt)
 	if why != "" {
-		d.Case = s.newCase(c.CaseID, why)
+		d.Case = s.newCase(c.CaseID, why, c.op())
 	}
 	t, err := s.step(c.op(), c.By, KindReceipt, to, d, receiptBody{Body: c.Receipt.Body})
 	if why != "" {

@@ -183,9 +183,9 @@ func (c Tick) decide(s Snapshot) (Transition, error) {
 		if due.Equal(a.Claim.LeaseUntil) {
 			why = WhyLeaseLapsed
 		}
-		return s.unknown(op, by, KindOverdue, opened{Case: s.newCase(c.CaseID, why)})
+		return s.unknown(op, by, KindOverdue, opened{Case: s.newCase(c.CaseID, why, op)})
 	case Accepted:
-		return s.unknown(op, by, KindOverdue, opened{Case: s.newCase(c.CaseID, WhyDeadline)})
+		return s.unknown(op, by, KindOverdue, opened{Case: s.newCase(c.CaseID, WhyDeadline, op)})
 	}
 	if a.verdict() != DidNotHappen { // nobody picked up the retry while the key was known
 		return s.step(op, by, KindOverdue, ResultUnknown, opened{}, nil)
@@ -202,14 +202,32 @@ func (s Snapshot) unknown(op string, by By, kind Kind, data any) (Transition, er
 
 // newCase is the case for an outcome that is not known. An open one is kept,
 // and becomes a contradiction when that is what it turns out to be.
-func (s Snapshot) newCase(id, why string) *Case {
-	c := Case{ID: id, Kind: CaseUnknown, Why: why, OpenedAt: s.Now, Open: true}
-	if s.Action.CaseID() != "" {
-		c = *s.Action.Case
-		c.Verdict = nil // it is in its own event
+func (s Snapshot) newCase(id, why, op string) *Case {
+	a := s.Action
+	c := Case{ID: id, Kind: CaseUnknown, Why: why, OpenedAt: s.Now, Open: true, Believed: a.State, Ground: a.sinceOp, News: op}
+	if was := a.Case; a.CaseID() != "" {
+		c = Case{ID: was.ID, Kind: was.Kind, Why: was.Why, OpenedAt: was.OpenedAt, Open: true,
+			Believed: was.Believed, Ground: was.Ground, News: was.News}
+		if why == WhyContradiction { // to what had been found out meanwhile
+			c.Ground, c.News = a.foundBy(), op
+		}
 	}
 	if why == WhyContradiction {
 		c.Kind, c.Why = CaseContradiction, why
 	}
 	return &c
+}
+
+// foundBy names the event that told most of an outcome so far: what proved it,
+// or the latest failure, or what led to its state.
+func (a Action) foundBy() string {
+	if a.provenOp != "" {
+		return a.provenOp
+	}
+	for i := len(a.Receipts) - 1; i >= 0; i-- {
+		if a.Receipts[i].Outcome == Failure {
+			return AddReceipt{Receipt: a.Receipts[i]}.op()
+		}
+	}
+	return a.sinceOp
 }

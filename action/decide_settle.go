@@ -8,7 +8,12 @@ import (
 func (c AddEvidence) op() string { return "evidence:" + c.Found.ID }
 
 func (c AddEvidence) again(s Snapshot, left Event) error {
-	return reused(readData[evidenced](left).Found == c.found(s.Action))
+	var d evidenced
+	var b evidenceBody
+	if err := unmarshalBoth(left, &d, &b); err != nil {
+		return err
+	}
+	return reused(d.Found == c.found(s.Action) && equalJSON(b.Snapshot, c.Snapshot))
 }
 
 // found is the answer for what it is worth.
@@ -29,7 +34,7 @@ func (c AddEvidence) decide(s Snapshot) (Transition, error) {
 	d := evidenced{Found: c.found(a)}
 	to, why := s.afterEvidence(d.Found)
 	if why != "" {
-		d.Case = s.newCase(c.CaseID, why)
+		d.Case = s.newCase(c.CaseID, why, c.op())
 	}
 	t, err := s.step(c.op(), c.By, KindEvidence, to, d, evidenceBody{Snapshot: c.Snapshot})
 	if why != "" {
@@ -155,37 +160,4 @@ func (a Action) keyUntil() time.Time {
 		return time.Time{}
 	}
 	return a.Attempts[0].At.Add(a.Terms.KeyLifetime * 9 / 10)
-}
-
-func (c Settle) op() string { return c.Op }
-
-func (c Settle) again(_ Snapshot, left Event) error {
-	v := readData[judged](left).Verdict
-	return reused(v.Verdict == c.Verdict.Verdict && v.EvidenceKind == c.Verdict.EvidenceKind && v.EvidenceRef == c.Verdict.EvidenceRef)
-}
-
-func (c Settle) decide(s Snapshot) (Transition, error) {
-	a := s.Action
-	if err := s.need("settled", ResultUnknown); err != nil {
-		return Transition{}, err
-	}
-	if a.Case.ID != c.CaseID || a.Version != c.Version {
-		return Transition{}, Refuse(StaleRevision, "Not recorded. Something new is known since you opened this case. Look again.")
-	}
-	to := ResultUnknown
-	switch c.Verdict.Verdict {
-	case Partly:
-	case Happened:
-		to = Applied
-		if a.Terms.Proves != ProvesCompleted {
-			to = Accepted
-		}
-	case DidNotHappen:
-		if s.fenced() {
-			to = Failed
-		}
-	default:
-		return Transition{}, Refuse(InvalidArgument, "Say what became of it.").At("/verdict", "must be happened, did_not_happen or partly")
-	}
-	return s.step(c.Op, c.By, KindVerdict, to, judged{Verdict: c.Verdict}, textBody{Note: c.Verdict.Note})
 }

@@ -37,6 +37,7 @@ var (
 	mia      = By{Kind: ByPerson, ID: "per_mia", Name: "Mia", Role: "support"}
 	ben      = By{Kind: ByPerson, ID: "per_ben", Name: "Ben", Role: "support"}
 	ops      = By{Kind: ByPerson, ID: "per_ops", Name: "Olga", Role: "ops"}
+	otto     = By{Kind: ByPerson, ID: "per_ota", Name: "Otto", Role: "ops"}
 )
 
 const (
@@ -175,8 +176,42 @@ func (l *life) retry(claim string) StartRetry {
 }
 
 func (l *life) settle(verdict string) Settle {
-	return Settle{Op: l.op(), By: ops, CaseID: l.a.CaseID(), Version: l.a.Version,
-		Verdict: Verdict{Verdict: verdict, EvidenceKind: "record", EvidenceRef: "r-9", Note: "looked <&>"}}
+	return Settle{Op: l.op(), By: ops, CaseID: l.a.CaseID(), Version: l.a.Version, Verdict: Verdict{Verdict: verdict,
+		EvidenceKind: EvidenceReference, EvidenceRef: "r-9", SnapshotHash: l.a.SnapshotHash(), Note: "looked <&>"}}
+}
+
+func (l *life) confirm(by By, agree bool) Confirm {
+	return Confirm{Op: l.op(), By: by, CaseID: l.a.CaseID(), Version: l.a.Version, SnapshotHash: l.a.SnapshotHash(), Agree: agree, Note: "so <&>"}
+}
+
+func (l *life) take(by By) TakeCase {
+	return TakeCase{Op: l.op(), By: by, CaseID: l.a.CaseID(), Version: l.a.Version, SnapshotHash: l.a.SnapshotHash()}
+}
+
+func (l *life) handOver(by, to By) HandOver {
+	return HandOver{Op: l.op(), By: by, CaseID: l.a.CaseID(), Version: l.a.Version, SnapshotHash: l.a.SnapshotHash(), To: to.ID, ToName: to.Name}
+}
+
+func (l *life) askAgain(by By) AskAgain {
+	return AskAgain{Op: l.op(), By: by, CaseID: l.a.CaseID(), Version: l.a.Version, SnapshotHash: l.a.SnapshotHash()}
+}
+
+// query gives the contract a query by key.
+func (l *life) query() { l.a.Terms.StatusQuery, l.a.Terms.MaxPolls = "catalog.get_operation", 3 }
+
+// held has a person take the case, when there is one.
+func (l *life) held(by By) {
+	if l.a.CaseID() != "" {
+		l.do(l.take(by), ResultUnknown)
+	}
+}
+
+// waiting has a verdict wait for a second person, when there is a case.
+func (l *life) waiting(verdict string) {
+	l.a.Terms.SecondPerson = true
+	if l.a.CaseID() != "" {
+		l.do(l.settle(verdict), ResultUnknown)
+	}
 }
 
 // The stations of a life, each reached from the one before.

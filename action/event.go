@@ -28,7 +28,11 @@ const (
 	KindOverdue     Kind = "overdue"
 	KindRetried     Kind = "retried"
 	KindEvidence    Kind = "evidence"
+	KindTaken       Kind = "taken"       // a case, by a person
+	KindHandedOver  Kind = "handed_over" // a case, to another person or to nobody
+	KindAskedAgain  Kind = "asked_again" // a person wants more queries by key
 	KindVerdict     Kind = "verdict"
+	KindRefused     Kind = "verdict_refused" // by a second person
 	KindClosed      Kind = "closed"
 )
 
@@ -152,7 +156,13 @@ type evidenceBody struct {
 }
 
 type judged struct {
-	Verdict Verdict `json:"verdict"`
+	Verdict  Verdict `json:"verdict,omitzero"`
+	Waits    bool    `json:"waits,omitempty"`    // for a second person
+	Confirms bool    `json:"confirms,omitempty"` // the verdict that waits
+}
+
+type custody struct {
+	Holder *Holding `json:"holder"`
 }
 
 // encode writes v as JSON without HTML escaping, so that canonical payload

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 )
 
 // Fold computes an action from all its events, in order of version. The row
@@ -34,7 +33,7 @@ func (a Action) with(e Event) (Action, error) {
 	n := a
 	n.ID, n.Version, n.State, n.UpdatedAt = e.Subject, e.Version, e.To, e.At
 	if e.To != e.From {
-		n.Since = e.At
+		n.Since, n.sinceOp = e.At, e.Op
 	}
 	n.ops = maps.Clone(a.ops)
 	if n.ops == nil {
@@ -48,7 +47,7 @@ func (a Action) with(e Event) (Action, error) {
 		n.endClaim()
 	}
 	if n.CaseID() != "" && !n.State.In(ResultUnknown, Executing) {
-		n.setCase(func(c *Case) { c.Open = false })
+		n.closeCase(e)
 	}
 	if n.State != Failed {
 		n.FailureCode = ""
@@ -102,8 +101,10 @@ func (a *Action) absorb(e Event) error {
 		return a.absorbObservation(e)
 	case KindEvidence:
 		return a.absorbEvidence(e)
-	case KindVerdict:
+	case KindVerdict, KindRefused:
 		return a.absorbVerdict(e)
+	case KindTaken, KindHandedOver, KindAskedAgain:
+		return a.absorbHolding(e)
 	case KindGivenUp, KindCancelled, KindReleased:
 		var d ended
 		if err := json.Unmarshal(e.Data, &d); err != nil {
@@ -177,8 +178,11 @@ func (a *Action) absorbReceipt(e Event) error {
 			t.Outcome, t.NotSent = r.Outcome, r.Outcome == Failure && r.Code == NotSent
 		}
 	}
+	if r.Outcome != Unknown {
+		a.void(false)
+	}
 	if r.Outcome == Success {
-		a.prove(r.Proves, e.At)
+		a.prove(r.Proves, e)
 	}
 	if closes {
 		a.FailureCode = r.Code
@@ -189,14 +193,12 @@ func (a *Action) absorbReceipt(e Event) error {
 
 // prove notes what evidence shows. When it is more than people knew, their
 // finding that nothing happened does not stand.
-func (a *Action) prove(p Proof, at time.Time) {
+func (a *Action) prove(p Proof, e Event) {
 	if !a.proves(p) {
 		return
 	}
-	a.Proven, a.ProvenAt, a.NotExecuted = p, at, false
-	if a.verdict() == DidNotHappen {
-		a.setCase(func(c *Case) { c.Verdict = nil })
-	}
+	a.Proven, a.ProvenAt, a.NotExecuted, a.provenOp = p, e.At, false, e.Op
+	a.void(true)
 }
 
 func (a *Action) absorbObservation(e Event) error {
@@ -214,6 +216,9 @@ func (a *Action) absorbObservation(e Event) error {
 	if a.State == Failed && e.From == Executing {
 		a.FailureCode = PreconditionFailed
 	}
+	if o.Holds != HoldsUnknown {
+		a.void(false)
+	}
 	a.openCase(d.Case)
 	return nil
 }
@@ -225,9 +230,12 @@ func (a *Action) absorbEvidence(e Event) error {
 		return err
 	}
 	a.Asks = append(slices.Clone(a.Asks), Ask{Found: d.Found, By: e.By, At: e.At, Snapshot: b.Snapshot})
+	if d.Found.Outcome != FoundUnknown {
+		a.void(false)
+	}
 	switch d.Found.Outcome {
 	case FoundSucceeded:
-		a.prove(d.Found.Proves, e.At)
+		a.prove(d.Found.Proves, e)
 	case FoundFailed:
 		if a.State == Failed && e.From != Failed {
 			a.FailureCode = FoundFailed
@@ -237,38 +245,6 @@ func (a *Action) absorbEvidence(e Event) error {
 	}
 	a.openCase(d.Case)
 	return nil
-}
-
-func (a *Action) absorbVerdict(e Event) error {
-	var d judged
-	var b textBody
-	if err := unmarshalBoth(e, &d, &b); err != nil {
-		return err
-	}
-	if a.Case == nil {
-		return fmt.Errorf("there is no case")
-	}
-	v := d.Verdict
-	v.Note, v.By, v.At = b.Note, e.By, e.At
-	a.setCase(func(c *Case) { c.Verdict = &v })
-	return nil
-}
-
-// openCase opens a case, or says anew what an open one is about.
-func (a *Action) openCase(c *Case) {
-	if c == nil {
-		return
-	}
-	if a.Case != nil && a.Case.ID == c.ID {
-		c.Verdict = a.Case.Verdict
-	}
-	a.Case = c
-}
-
-func (a *Action) setCase(change func(*Case)) {
-	c := *a.Case
-	change(&c)
-	a.Case = &c
 }
 
 func (a *Action) endClaim() {

@@ -16,6 +16,15 @@ func PayloadHash(canonical []byte) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
+// ContentHash returns "sha256:" and the hex SHA-256 of bytes as they are kept,
+// or "" when there are none.
+func ContentHash(content []byte) string {
+	if len(content) == 0 {
+		return ""
+	}
+	return PayloadHash(content)
+}
+
 // Binding is everything a decision binds. Any change to it makes another
 // proposal. Numbers stay below 2^53, where RFC 8785 keeps them.
 type Binding struct {

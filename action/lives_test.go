@@ -29,6 +29,10 @@ func newWalk(r *rapid.T, edges map[string][]string) *walk {
 	l.terms.Proves = rapid.SampledFrom([]Proof{ProvesAccepted, ProvesQueued, ProvesCompleted}).Draw(r, "proves")
 	l.terms.FenceAfter = rapid.SampledFrom([]time.Duration{0, time.Minute, time.Hour}).Draw(r, "fence")
 	l.terms.Before = rapid.SampledFrom([]string{"", "catalog.get_product"}).Draw(r, "before")
+	l.terms.SecondPerson = rapid.Bool().Draw(r, "second")
+	if rapid.Bool().Draw(r, "query") {
+		l.terms.StatusQuery, l.terms.MaxPolls = "catalog.get_operation", 2
+	}
 	l.needs = rapid.SampledFrom([][]Need{{}, {{Role: "support", Approvals: 1}}, {{Role: "support", Approvals: 2}},
 		{{Role: "support", Approvals: 1, StepUp: true}}}).Draw(r, "needs")
 	w := &walk{life: l, r: r, reached: edges}
@@ -100,7 +104,7 @@ func (w *walk) keepsPromises(c Command, e Event, before Action) {
 // proven by an answer and, where the contract reads back, a reading that holds.
 func (w *walk) provenDone(e Event) bool {
 	if e.Kind == KindVerdict {
-		return readData[judged](e).Verdict.Verdict == Happened
+		return readData[judged](e).Verdict.Verdict == Happened && w.enough(e)
 	}
 	completed := false
 	for _, e := range w.events {
@@ -110,6 +114,20 @@ func (w *walk) provenDone(e Event) bool {
 	}
 	holds := e.Kind == KindObservation && readData[observed](e).Observation.Holds == HoldsTrue
 	return completed && w.terms.Proves == ProvesCompleted && (holds || !w.terms.Verify)
+}
+
+// enough looks whether as many people as the contract wants said the same of
+// the case, the last of them with e.
+func (w *walk) enough(e Event) bool {
+	if !w.terms.SecondPerson {
+		return true
+	}
+	for i := len(w.events) - 2; i >= 0; i-- {
+		if first := w.events[i]; first.Kind == KindVerdict {
+			return first.By.ID != e.By.ID && readData[judged](first).Verdict.Verdict == readData[judged](e).Verdict.Verdict
+		}
+	}
+	return false
 }
 
 // nothingOnItsWay looks at every request that was sent: it was definitely
@@ -185,6 +203,9 @@ func (w *walk) invariants() {
 	if len(a.Attempts) > 2 {
 		w.r.Fatalf("%d attempts", len(a.Attempts))
 	}
+	if a.Exhausted() && (a.State != ResultUnknown || a.Case.Pending != nil) || a.CaseID() == "" && a.Case != nil && (a.Case.Holder != nil || a.Case.Pending != nil) {
+		w.r.Fatalf("in %s a person is needed %v, case %+v", a.State, a.Exhausted(), a.Case)
+	}
 	voters := map[string]bool{}
 	for _, d := range a.Decisions {
 		key := fmt.Sprint(d.By.ID, d.Revision)
@@ -253,7 +274,16 @@ func (w *walk) people() map[string]func(*rapid.T) {
 			}
 		},
 		"settle": func(r *rapid.T) {
-			w.give(w.settle(rapid.SampledFrom([]string{Happened, DidNotHappen, Partly}).Draw(r, "verdict")))
+			c := w.settle(rapid.SampledFrom([]string{Happened, DidNotHappen, Partly}).Draw(r, "verdict"))
+			c.By = rapid.SampledFrom([]By{ops, otto}).Draw(r, "by")
+			w.give(c)
+		},
+		"confirm": func(r *rapid.T) {
+			w.give(w.confirm(rapid.SampledFrom([]By{ops, otto}).Draw(r, "by"), rapid.Bool().Draw(r, "agree")))
+		},
+		"hold": func(r *rapid.T) {
+			by := rapid.SampledFrom([]By{ops, otto}).Draw(r, "by")
+			w.give(rapid.SampledFrom([]Command{w.take(by), w.handOver(by, otto), w.handOver(by, By{}), w.askAgain(by)}).Draw(r, "how"))
 		},
 	}
 }

@@ -72,6 +72,22 @@ Settle did not happen               | !not-found | !wrong-state | !wrong-state  
 Settle did not happen, fenced       | !not-found | !wrong-state | !wrong-state    | !wrong-state      | !wrong-state     | !wrong-state     | !wrong-state     | !wrong-state     | !wrong-state     | !wrong-state     | !wrong-state     | failed            | failed            | failed            | !wrong-state     | !wrong-state   | !expired
 Settle anything else                | !not-found | !wrong-state | !wrong-state    | !wrong-state      | !wrong-state     | !wrong-state     | !wrong-state     | !wrong-state     | !wrong-state     | !wrong-state     | !wrong-state     | !invalid-argument | !invalid-argument | !invalid-argument | !wrong-state     | !wrong-state   | !expired
 Settle another version              | !not-found | !wrong-state | !wrong-state    | !wrong-state      | !wrong-state     | !wrong-state     | !wrong-state     | !wrong-state     | !wrong-state     | !wrong-state     | !wrong-state     | !stale-revision   | !stale-revision   | !stale-revision   | !wrong-state     | !wrong-state   | !expired
+Settle another snapshot             | !not-found | !wrong-state | !wrong-state    | !wrong-state      | !wrong-state     | !wrong-state     | !wrong-state     | !wrong-state     | !wrong-state     | !wrong-state     | !wrong-state     | !stale-revision   | !stale-revision   | !stale-revision   | !wrong-state     | !wrong-state   | !expired
+Settle without evidence             | !not-found | !wrong-state | !wrong-state    | !wrong-state      | !wrong-state     | !wrong-state     | !wrong-state     | !wrong-state     | !wrong-state     | !wrong-state     | !wrong-state     | !invalid-argument | !invalid-argument | !invalid-argument | !wrong-state     | !wrong-state   | !expired
+Settle held by another              | !not-found | !wrong-state | !wrong-state    | !wrong-state      | !wrong-state     | !wrong-state     | !wrong-state     | !wrong-state     | !wrong-state     | !wrong-state     | !wrong-state     | !already-claimed  | !already-claimed  | !already-claimed  | !wrong-state     | !wrong-state   | !expired
+Settle where two are needed         | !not-found | !wrong-state | !wrong-state    | !wrong-state      | !wrong-state     | !wrong-state     | !wrong-state     | !wrong-state     | !wrong-state     | !wrong-state     | !wrong-state     | =                 | =                 | =                 | !wrong-state     | !wrong-state   | !expired
+Confirm                             | !not-found | !wrong-state | !wrong-state    | !wrong-state      | !wrong-state     | !wrong-state     | !wrong-state     | !wrong-state     | !wrong-state     | !wrong-state     | !wrong-state     | applied           | applied           | applied           | !wrong-state     | !wrong-state   | !expired
+Confirm acceptance at most          | !not-found | !wrong-state | !wrong-state    | !wrong-state      | !wrong-state     | !wrong-state     | !wrong-state     | !wrong-state     | !wrong-state     | !wrong-state     | !wrong-state     | accepted          | accepted          | accepted          | !wrong-state     | !wrong-state   | !expired
+Confirm did not happen, fenced      | !not-found | !wrong-state | !wrong-state    | !wrong-state      | !wrong-state     | !wrong-state     | !wrong-state     | !wrong-state     | !wrong-state     | !wrong-state     | !wrong-state     | failed            | failed            | failed            | !wrong-state     | !wrong-state   | !expired
+Confirm and refuse                  | !not-found | !wrong-state | !wrong-state    | !wrong-state      | !wrong-state     | !wrong-state     | !wrong-state     | !wrong-state     | !wrong-state     | !wrong-state     | !wrong-state     | =                 | =                 | =                 | !wrong-state     | !wrong-state   | !expired
+Confirm by the same person          | !not-found | !wrong-state | !wrong-state    | !wrong-state      | !wrong-state     | !wrong-state     | !wrong-state     | !wrong-state     | !wrong-state     | !wrong-state     | !wrong-state     | !forbidden        | !forbidden        | !forbidden        | !wrong-state     | !wrong-state   | !expired
+Confirm nothing                     | !not-found | !wrong-state | !wrong-state    | !wrong-state      | !wrong-state     | !wrong-state     | !wrong-state     | !wrong-state     | !wrong-state     | !wrong-state     | !wrong-state     | !wrong-state      | !wrong-state      | !wrong-state      | !wrong-state     | !wrong-state   | !expired
+TakeCase                            | !not-found | !wrong-state | !wrong-state    | !wrong-state      | !wrong-state     | !wrong-state     | !wrong-state     | !wrong-state     | !wrong-state     | !wrong-state     | !wrong-state     | =                 | =                 | =                 | !wrong-state     | !wrong-state   | !expired
+TakeCase held by another            | !not-found | !wrong-state | !wrong-state    | !wrong-state      | !wrong-state     | !wrong-state     | !wrong-state     | !wrong-state     | !wrong-state     | !wrong-state     | !wrong-state     | !already-claimed  | !already-claimed  | !already-claimed  | !wrong-state     | !wrong-state   | !expired
+TakeCase as it was                  | !not-found | !wrong-state | !wrong-state    | !wrong-state      | !wrong-state     | !wrong-state     | !wrong-state     | !wrong-state     | !wrong-state     | !wrong-state     | !wrong-state     | !stale-revision   | !stale-revision   | !stale-revision   | !wrong-state     | !wrong-state   | !expired
+HandOver                            | !not-found | !wrong-state | !wrong-state    | !wrong-state      | !wrong-state     | !wrong-state     | !wrong-state     | !wrong-state     | !wrong-state     | !wrong-state     | !wrong-state     | =                 | =                 | =                 | !wrong-state     | !wrong-state   | !expired
+AskAgain                            | !not-found | !wrong-state | !wrong-state    | !wrong-state      | !wrong-state     | !wrong-state     | !wrong-state     | !wrong-state     | !wrong-state     | !wrong-state     | !wrong-state     | =                 | =                 | =                 | !wrong-state     | !wrong-state   | !expired
+AskAgain without a query            | !not-found | !wrong-state | !wrong-state    | !wrong-state      | !wrong-state     | !wrong-state     | !wrong-state     | !wrong-state     | !wrong-state     | !wrong-state     | !wrong-state     | !wrong-state      | !wrong-state      | !wrong-state      | !wrong-state     | !wrong-state   | !expired
 `
 
 // stations bring a new life to a column of the table.
@@ -203,6 +219,37 @@ func tableCommands() map[string]func(*life) Command {
 		"Settle did not happen, fenced": func(l *life) Command { l.wait(3 * time.Minute); return l.settle(DidNotHappen) },
 		"Settle anything else":          settle("perhaps"),
 		"Settle another version":        func(l *life) Command { c := l.settle(Happened); c.Version--; return c },
+		"Settle another snapshot": func(l *life) Command {
+			c := l.settle(Happened)
+			c.Verdict.SnapshotHash = "sha256:00"
+			return c
+		},
+		"Settle without evidence": func(l *life) Command {
+			c := l.settle(Happened)
+			c.Verdict.EvidenceRef = " "
+			return c
+		},
+		"Settle held by another":      func(l *life) Command { l.held(otto); return l.settle(Happened) },
+		"Settle where two are needed": func(l *life) Command { l.a.Terms.SecondPerson = true; return l.settle(Happened) },
+		"Confirm":                     func(l *life) Command { l.waiting(Happened); return l.confirm(otto, true) },
+		"Confirm acceptance at most": func(l *life) Command {
+			l.a.Terms.Proves = ProvesAccepted
+			l.waiting(Happened)
+			return l.confirm(otto, true)
+		},
+		"Confirm did not happen, fenced": func(l *life) Command {
+			l.wait(3 * time.Minute).waiting(DidNotHappen)
+			return l.confirm(otto, true)
+		},
+		"Confirm and refuse":         func(l *life) Command { l.waiting(Happened); return l.confirm(otto, false) },
+		"Confirm by the same person": func(l *life) Command { l.waiting(Happened); return l.confirm(ops, true) },
+		"Confirm nothing":            func(l *life) Command { return l.confirm(otto, true) },
+		"TakeCase":                   func(l *life) Command { return l.take(ops) },
+		"TakeCase held by another":   func(l *life) Command { l.held(otto); return l.take(ops) },
+		"TakeCase as it was":         func(l *life) Command { c := l.take(ops); c.Version--; return c },
+		"HandOver":                   func(l *life) Command { return l.handOver(ops, otto) },
+		"AskAgain":                   func(l *life) Command { l.query(); return l.askAgain(ops) },
+		"AskAgain without a query":   func(l *life) Command { return l.askAgain(ops) },
 	}
 }
 

@@ -53,8 +53,11 @@ func (a Action) NextWork() (Work, time.Time) {
 
 // findOut is how an unknown outcome is settled without a person.
 func (a Action) findOut() (Work, time.Time) {
-	if !a.settles() || a.verdict() != "" {
-		return WorkNone, time.Time{}
+	if !a.settles() || a.verdict() != "" || a.pending() != nil {
+		if a.Case.AgainAt.IsZero() {
+			return WorkNone, time.Time{}
+		}
+		return a.ask() // because a person wants to know
 	}
 	if a.NotExecuted && a.Proven == ProvesNothing && a.Terms.RetrySameKey && !a.Retried {
 		return WorkRetry, a.Since
@@ -68,28 +71,40 @@ func (a Action) ask() (Work, time.Time) {
 	if a.Terms.StatusQuery == "" || n >= a.Terms.MaxPolls {
 		return WorkNone, time.Time{}
 	}
-	last := a.Since
-	if len(a.Asks) > 0 {
+	last := later(a.Since, a.askedFrom())
+	if len(a.Asks) > 0 && n > 0 {
 		last = later(last, a.Asks[len(a.Asks)-1].At)
 	}
 	return WorkAsk, a.paced(last, n)
 }
 
-// asked counts the queries by key since the latest attempt.
+// asked counts the queries by key since the latest attempt, or since a person
+// asked for more.
 func (a Action) asked() int {
-	n := 0
+	n, from := 0, a.askedFrom()
 	for _, q := range a.Asks {
-		if q.Found.Source == a.Terms.StatusQuery && (len(a.Attempts) == 0 || !q.At.Before(a.Attempts[len(a.Attempts)-1].At)) {
+		if q.Found.Source == a.Terms.StatusQuery && !q.At.Before(from) {
 			n++
 		}
 	}
 	return n
 }
 
+func (a Action) askedFrom() (from time.Time) {
+	if n := len(a.Attempts); n > 0 {
+		from = a.Attempts[n-1].At
+	}
+	if a.CaseID() != "" {
+		from = later(from, a.Case.AgainAt)
+	}
+	return from
+}
+
 // Exhausted reports whether an unknown outcome waits for a person: nothing is
-// left that could be found out without one.
+// left that could be found out without one. A verdict that waits, for another
+// person or for the fence, needs nobody more.
 func (a Action) Exhausted() bool {
-	return a.State == ResultUnknown && a.Work() == WorkNone
+	return a.State == ResultUnknown && a.Work() == WorkNone && a.pending() == nil && a.verdict() != DidNotHappen
 }
 
 // verifyAt spreads the read-backs over the window that the contract gives.
