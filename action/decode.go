@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -174,8 +175,14 @@ type jsonMember struct {
 	typ  reflect.Type
 }
 
+// membersKnown keeps what membersOf found: types do not change.
+var membersKnown sync.Map // reflect.Type → []jsonMember
+
 // membersOf lists the members that encoding/json binds to a struct.
 func membersOf(t reflect.Type) []jsonMember {
+	if known, ok := membersKnown.Load(t); ok {
+		return known.([]jsonMember)
+	}
 	var members []jsonMember
 	for _, field := range reflect.VisibleFields(t) {
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
@@ -189,6 +196,7 @@ func membersOf(t reflect.Type) []jsonMember {
 		}
 		members = append(members, jsonMember{name, field.Type})
 	}
+	membersKnown.Store(t, members)
 	return members
 }
 

@@ -30,6 +30,9 @@ type Proposal struct {
 	Draft         bool
 	Links         action.Links
 	RequestID     string
+
+	canonical json.RawMessage // of Payload, or why there is none
+	unfit     error
 }
 
 // How long a proposal may wait for people.
@@ -42,6 +45,7 @@ const (
 // IdempotencyKeyReused when the key was used for another request.
 func (s *Service) Propose(ctx context.Context, client people.Client, p Proposal) (snap action.Snapshot, replayed bool, err error) {
 	op := "propose:" + client.ID + ":" + p.Key
+	p.canonical, p.unfit = action.Canonical(p.Payload)
 	digest := p.digest()
 	t, now, err := s.prepare(ctx, client, p, op, digest)
 	if err == nil {
@@ -84,6 +88,10 @@ func (s *Service) prepare(ctx context.Context, client people.Client, p Proposal,
 	if err != nil {
 		return none, time.Time{}, err
 	}
+	if p.unfit != nil {
+		return none, time.Time{}, action.Under("/payload", p.unfit)
+	}
+	p.Payload = p.canonical
 	c, err := check(ctx, tool, p)
 	if err != nil {
 		return none, time.Time{}, err
@@ -103,14 +111,11 @@ func (s *Service) prepare(ctx context.Context, client people.Client, p Proposal,
 	return t, tool.Now.UTC(), err
 }
 
-// check turns a proposal into content: canonical payload, target, scope,
+// check turns a proposal with a canonical payload into content: target, scope,
 // expiry, and what the contract asks of people.
 func check(ctx context.Context, tool *rule.Tool, p Proposal) (action.Content, error) {
 	var none action.Content
-	canonical, err := action.Canonical(p.Payload)
-	if err != nil {
-		return none, action.Under("/payload", err)
-	}
+	canonical := p.Payload
 	if err := tool.Contract.ValidateInput(canonical); err != nil {
 		return none, action.Under("/payload", err)
 	}
@@ -204,9 +209,9 @@ const sendWithin = 5 * time.Second
 
 // digest tells one request from another.
 func (p Proposal) digest() string {
-	payload := []byte(p.Payload)
-	if canonical, err := action.Canonical(p.Payload); err == nil {
-		payload = canonical
+	payload := p.canonical
+	if p.unfit != nil {
+		payload = p.Payload
 	}
 	p.Payload, p.RequestID, p.Key = nil, "", ""
 	head, _ := json.Marshal(p) // plain strings and numbers: cannot fail
@@ -268,7 +273,11 @@ func (s *Service) Revise(ctx context.Context, client people.Client, id string, i
 			life := a.ExpiresIn
 			r.ExpiresIn = &life
 		}
-		c, err := check(ctx, tool, Proposal{Actor: a.Actor, Target: a.Target, ObjectVersion: r.ObjectVersion, Payload: r.Payload, Reason: r.Reason, ExpiresIn: r.ExpiresIn})
+		canonical, err := action.Canonical(r.Payload)
+		if err != nil {
+			return nil, action.Under("/payload", err)
+		}
+		c, err := check(ctx, tool, Proposal{Actor: a.Actor, Target: a.Target, ObjectVersion: r.ObjectVersion, Payload: canonical, Reason: r.Reason, ExpiresIn: r.ExpiresIn})
 		if err != nil {
 			return nil, err
 		}
