@@ -62,12 +62,19 @@ CREATE TABLE actions (
     claimed_by       text,
     open_attempt     boolean     NOT NULL, -- an attempt without a definite outcome
     block            text        NOT NULL, -- what an open case holds up
-    case_id          text,
+    case_id          text,        -- open
+    case_since       timestamptz, -- when it was opened
+    case_why         text,        -- why
+    case_pending     boolean     NOT NULL DEFAULT false, -- a verdict waits for a second person
+    needs_person     boolean     NOT NULL DEFAULT false, -- nothing is left to find out without one
+    key_until        timestamptz, -- while it is open: how long the business system surely knows the key
+    case_closed_at   timestamptz, -- when the latest case was closed, when none is open
     links            text[]      NOT NULL, -- actions that this one compensates, resumes or replaces
     refs             text[]      NOT NULL, -- every id and hash that somebody may look for
     CHECK ((target_type IS NULL) = (target_id IS NULL)),
     CHECK ((expires_at IS NULL) = (state = 'draft') OR state = 'cancelled'),
     CHECK ((state = 'result_unknown') <= (case_id IS NOT NULL)),
+    CHECK ((case_id IS NULL) = (case_since IS NULL) AND (case_pending OR needs_person) <= (case_id IS NOT NULL)),
     CHECK ((state IN ('confirmed', 'executing')) <= (confirmation_ref IS NOT NULL))
 );
 CREATE INDEX actions_queue ON actions (expires_at, id) WHERE state = 'proposed';
@@ -78,6 +85,11 @@ CREATE INDEX actions_target ON actions (target_type, target_id, id) WHERE target
 CREATE INDEX actions_content ON actions (payload_hash);
 CREATE INDEX actions_refs ON actions USING gin (refs) WITH (fastupdate = on);
 CREATE INDEX actions_unsettled ON actions (case_id) WHERE case_id IS NOT NULL;
+CREATE INDEX actions_case_person ON actions (coalesce(key_until, 'infinity'), case_since, id) WHERE needs_person;
+CREATE INDEX actions_case_second ON actions (coalesce(key_until, 'infinity'), case_since, id) WHERE case_pending;
+CREATE INDEX actions_case_asking ON actions (coalesce(key_until, 'infinity'), case_since, id)
+    WHERE case_id IS NOT NULL AND NOT needs_person AND NOT case_pending;
+CREATE INDEX actions_case_closed ON actions (case_closed_at DESC, id DESC) WHERE case_closed_at IS NOT NULL;
 CREATE INDEX actions_client_open ON actions (client_id) WHERE state = 'proposed';
 
 -- hold_target takes the one lock of a target, for the rest of the transaction,

@@ -21,6 +21,10 @@ type row struct {
 	dueAt, workAt                *time.Time
 	openAttempt                  bool
 	block                        string
+	caseWhy                      *string
+	caseSince, keyUntil          *time.Time
+	caseClosedAt                 *time.Time
+	casePending, needsPerson     bool
 }
 
 func project(a action.Action) row {
@@ -63,7 +67,21 @@ func project(a action.Action) row {
 		_, r.openAttempt = a.OpenAttempt()
 	}
 	r.refs = references(a)
+	r.projectCase(a)
 	return r
+}
+
+func (r *row) projectCase(a action.Action) {
+	switch {
+	case a.CaseID() != "":
+		r.caseSince, r.caseWhy = &a.Case.OpenedAt, &a.Case.Why
+		r.casePending, r.needsPerson = a.Case.Pending != nil, a.Exhausted()
+		if until, ok := a.KeyUntil(); ok {
+			r.keyUntil = &until
+		}
+	case a.Case != nil:
+		r.caseClosedAt = &a.Case.ClosedAt
+	}
 }
 
 // references are the ids and hashes that somebody may look an action up by.
@@ -77,6 +95,9 @@ func references(a action.Action) pq.StringArray {
 	}
 	if a.Case != nil {
 		refs = append(refs, a.Case.ID)
+	}
+	for _, c := range a.PastCases {
+		refs = append(refs, c.ID)
 	}
 	for _, d := range a.Decisions {
 		refs = append(refs, d.By.ID)
@@ -156,7 +177,8 @@ u AS (
     UPDATE actions SET state = $3, version = $2, revision = $4, tool = $8, tool_version = $9, scope = $10,
         target_type = $11, target_id = $12, object_version = $13, payload_hash = $14, proposal_hash = $15,
         content_version = $16, updated_at = $7, expires_at = $17, due_at = $18, work = $19, work_at = $41, roles = $20, links = $21,
-        refs = $22, deciders = $23, confirmation_ref = $24, claimed_by = $25, open_attempt = $26, block = $27, case_id = $28
+        refs = $22, deciders = $23, confirmation_ref = $24, claimed_by = $25, open_attempt = $26, block = $27, case_id = $28,
+        case_since = $42, case_why = $43, case_pending = $44, needs_person = $45, key_until = $46, case_closed_at = $47
     FROM t WHERE actions.id = $1 AND t.held = '' AND ($6::timestamptz IS NULL OR t.at < $6)
     RETURNING actions.id),
 e AS (
@@ -180,7 +202,8 @@ func (db *DB) Append(ctx context.Context, t action.Transition) (bool, error) {
 		a.Tool, a.ToolVersion, a.Scope, r.targetType, r.targetID, a.ObjectVersion, a.PayloadHash, a.ProposalHash,
 		a.ContentVersion, a.ExpiresAt, r.dueAt, r.work, r.roles, r.links, r.refs, r.deciders, r.confirmationRef,
 		r.claimedBy, r.openAttempt, r.block, r.caseID, e.Op, e.Kind, e.By.Kind, e.By.ID, e.By.Name, e.By.Role, e.By.Method,
-		e.From, a.Actor.ID, string(e.Data), salt(), nullBytes(e.Body), r.workAt)
+		e.From, a.Actor.ID, string(e.Data), salt(), nullBytes(e.Body), r.workAt,
+		r.caseSince, r.caseWhy, r.casePending, r.needsPerson, r.keyUntil, r.caseClosedAt)
 	if err != nil {
 		return false, err
 	}
