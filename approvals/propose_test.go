@@ -50,40 +50,53 @@ func TestReport03_AnyEditVoidsEarlierApprovals(t *testing.T) {
 	}
 }
 
-// Reports 5 and 6, and the rest of what no two readers understand alike.
-func TestReport05_06_AmbiguousPayloadsAreRefused(t *testing.T) {
-	s := set(t)
-	for name, c := range map[string]struct{ payload, pointer string }{
+// Report 5: what two readers could understand differently is refused.
+func TestReport05_AmbiguousPayloadsAreRefused(t *testing.T) {
+	refusesPayloads(t, map[string]payload{
 		"duplicate member":         {`{"product_id":"p","new_price":1,"new_price":2}`, "/payload/new_price"},
 		"duplicate member, nested": {`{"product_id":"p","x":{"a":1,"a":1}}`, "/payload/x/a"},
 		"duplicate by escape":      {`{"product_id":"p","\u0070roduct_id":"q"}`, "/payload/product_id"},
-		"integer over 2^53":        {`{"product_id":"p","new_price":9007199254740993}`, "/payload/new_price"},
-		"account number":           {`{"product_id":"p","x":12345678901234567890}`, "/payload/x"},
-		"no finite double":         {`{"product_id":"p","new_price":1e400}`, "/payload/new_price"},
 		"lone surrogate":           {`{"product_id":"p\ud800"}`, "/payload/product_id"},
 		"invalid UTF-8":            {"{\"product_id\":\"p\xff\"}", "/payload/product_id"},
 		"no object":                {`[1]`, "/payload"},
 		"nothing":                  {``, "/payload"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s.T = t
-			p := stage.Proposal(stage.SetPrice, "p", 1)
-			p.Payload = []byte(c.payload)
-			_, _, err := s.Approvals.Propose(background(), s.Agent, p)
-			if err == nil {
-				t.Fatal("accepted")
-			}
-			r := action.AsRefusal(err)
-			if r.Code != action.InvalidPayload && r.Code != action.Malformed && r.Code != action.InvalidArgument {
-				t.Errorf("refused with %v", err)
-			}
-			if len(r.Errors) == 0 || r.Errors[0].Pointer != c.pointer {
-				t.Errorf("names %v, not %s", r.Errors, c.pointer)
-			}
-			if id, err := s.DB.Find(background(), "propose:"+s.Agent.ID+":"+p.Key); id != "" || err != nil {
-				t.Errorf("a refusal left %s, %v", id, err)
-			}
-		})
+	})
+}
+
+// Report 6: a number that would become another is refused.
+func TestReport06_NumbersThatWouldChangeAreRefused(t *testing.T) {
+	refusesPayloads(t, map[string]payload{
+		"integer over 2^53": {`{"product_id":"p","new_price":9007199254740993}`, "/payload/new_price"},
+		"account number":    {`{"product_id":"p","x":12345678901234567890}`, "/payload/x"},
+		"no finite double":  {`{"product_id":"p","new_price":1e400}`, "/payload/new_price"},
+		"too many digits":   {`{"product_id":"p","new_price":0.12345678901234567891}`, "/payload/new_price"},
+	})
+}
+
+// payload is a bad one, and the place that a refusal has to name.
+type payload struct{ text, pointer string }
+
+func refusesPayloads(t *testing.T, cases map[string]payload) {
+	t.Helper()
+	s := set(t)
+	for name, c := range cases {
+		p := stage.Proposal(stage.SetPrice, "p", 1)
+		p.Payload = []byte(c.text)
+		_, _, err := s.Approvals.Propose(background(), s.Agent, p)
+		if err == nil {
+			t.Errorf("%s: accepted", name)
+			continue
+		}
+		r := action.AsRefusal(err)
+		if r.Code != action.InvalidPayload && r.Code != action.Malformed && r.Code != action.InvalidArgument {
+			t.Errorf("%s: refused with %v", name, err)
+		}
+		if len(r.Errors) == 0 || r.Errors[0].Pointer != c.pointer {
+			t.Errorf("%s: names %v, not %s", name, r.Errors, c.pointer)
+		}
+		if id, err := s.DB.Find(background(), "propose:"+s.Agent.ID+":"+p.Key); id != "" || err != nil {
+			t.Errorf("%s: a refusal left %s, %v", name, id, err)
+		}
 	}
 }
 
