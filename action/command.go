@@ -82,6 +82,7 @@ type Revise struct {
 	Reason        string
 	ExpiresIn     time.Duration
 	Needs         []Need
+	SecondPerson  bool // two people settle an unknown outcome of this content
 	Ref           string
 }
 

@@ -93,6 +93,7 @@ func (c Revise) decide(s Snapshot) (Transition, error) {
 	d := contentOf(a)
 	d.Revision++
 	d.Scope, d.ObjectVersion, d.ExpiresIn, d.Needs = c.Scope, c.ObjectVersion, c.ExpiresIn, c.Needs
+	d.Terms.SecondPerson = c.SecondPerson
 	d.PayloadHash = PayloadHash(c.Payload)
 	body := contentBody{Payload: c.Payload, Reason: c.Reason}
 	if a.State == Draft {

@@ -136,7 +136,7 @@ func (l *life) submit() Submit {
 
 func (l *life) revise() Revise {
 	return Revise{Op: l.op(), By: proposer, Scope: "shop-2", ObjectVersion: ptr("8"), Payload: []byte(payload6),
-		Reason: "typo", ExpiresIn: 10 * time.Minute, Needs: l.needs, Ref: "cnf_r"}
+		Reason: "typo", ExpiresIn: 10 * time.Minute, Needs: l.needs, SecondPerson: l.terms.SecondPerson, Ref: "cnf_r"}
 }
 
 func (l *life) vote(by By, approve bool) Vote {

@@ -137,8 +137,12 @@ func check(ctx context.Context, tool *rule.Tool, p Proposal) (action.Content, er
 	if err != nil {
 		return none, err
 	}
+	terms := termsOf(tool.Contract)
+	if terms.SecondPerson, err = tool.Rules.SecondPerson(ctx, canonical); err != nil {
+		return none, err
+	}
 	return action.Content{ToolVersion: tool.Version, Scope: scope, Target: target, ObjectVersion: p.ObjectVersion, Payload: canonical,
-		Reason: p.Reason, ExpiresIn: expires, Terms: termsOf(tool.Contract), Needs: demand.Needs}, nil
+		Reason: p.Reason, ExpiresIn: expires, Terms: terms, Needs: demand.Needs}, nil
 }
 
 // bearings finds target and scope. A contract that names its target wins; a
@@ -285,7 +289,7 @@ func (s *Service) Revise(ctx context.Context, client people.Client, id string, i
 			return nil, err
 		}
 		return action.Revise{Op: op, By: client.By(), Scope: c.Scope, ObjectVersion: c.ObjectVersion, Payload: c.Payload,
-			Reason: c.Reason, ExpiresIn: c.ExpiresIn, Needs: c.Needs, Ref: action.NewRef()}, nil
+			Reason: c.Reason, ExpiresIn: c.ExpiresIn, Needs: c.Needs, SecondPerson: c.Terms.SecondPerson, Ref: action.NewRef()}, nil
 	})
 }
 

@@ -135,7 +135,8 @@ type Execution struct {
 	Deadline         Duration     `json:"deadline"`                // from the claim until the outcome counts as unknown
 	Callback         *Callback    `json:"callback,omitempty"`
 	Steps            []Step       `json:"steps,omitempty"`
-	Compensation     string       `json:"compensation,omitempty"` // tool that undoes this one
+	Compensation     string       `json:"compensation,omitempty"`       // tool that undoes this one
+	SecondPersonWhen string       `json:"second_person_when,omitempty"` // expression over the payload: two people settle an unknown outcome
 }
 
 // Condition is a predicate on one field of what a read tool returns.

@@ -19,6 +19,7 @@ type Rules struct {
 	postconditions []expr
 	measures       []expr
 	terminal       *expr
+	second         *expr
 }
 
 // Compile checks and compiles every expression of a contract. A refusal
@@ -46,6 +47,10 @@ func Compile(c *contract.Contract) (*Rules, error) {
 	if text := c.Execution.TerminalWhen; text != "" {
 		e := b.compile(env.reading, "/execution/terminal_when", text, cel.BoolType)
 		r.terminal = &e
+	}
+	if text := c.Execution.SecondPersonWhen; text != "" {
+		e := b.compile(env.payload, "/execution/second_person_when", text, cel.BoolType)
+		r.second = &e
 	}
 	if b.err != nil {
 		return nil, b.err
@@ -76,7 +81,11 @@ func (b *batch) compile(env *cel.Env, pointer, text string, want ...*cel.Type) e
 func (b *batch) conditions(env *cel.Env, base string, conditions []contract.Condition) []expr {
 	var compiled []expr
 	for i, condition := range conditions {
-		compiled = append(compiled, b.compile(env, base+strconv.Itoa(i)+"/expect", condition.Expect, cel.BoolType))
+		e := b.compile(env, base+strconv.Itoa(i)+"/expect", condition.Expect, cel.BoolType)
+		if e.program != nil {
+			e.promised = promised(env, condition.Expect)
+		}
+		compiled = append(compiled, e)
 	}
 	return compiled
 }

@@ -79,6 +79,20 @@ func (d *Demand) raise(rule contract.Rule) {
 	d.Needs[i].Approvals = max(d.Needs[i].Approvals, rule.Approvals)
 }
 
+// SecondPerson tells whether two people have to settle an unknown outcome. What
+// cannot be decided is decided the strict way.
+func (r *Rules) SecondPerson(ctx context.Context, payload []byte) (bool, error) {
+	if r.second == nil {
+		return false, nil
+	}
+	vars, _, err := Facts{Payload: payload}.vars()
+	if err != nil {
+		return false, err
+	}
+	holds, _ := r.second.holds(ctx, vars)
+	return holds != action.HoldsFalse, nil
+}
+
 // Validate checks what the schema cannot say of a payload. An expression that
 // cannot be evaluated counts as not held. The refusal (invalid-payload) names
 // the field that each broken expression is first about.

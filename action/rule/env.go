@@ -54,6 +54,8 @@ type expr struct {
 	text    string
 	program cel.Program
 	place   string // JSON Pointer of the payload field it is first about, "" when none
+
+	promised *expr // of "value == X": X; nil when it says something else
 }
 
 // compile checks one expression; problem is a sentence for its author, "" when

@@ -18,6 +18,8 @@ type Finding struct {
 	Holds    action.Holds
 	Why      string          // NotRead, Absent or Errored when it is unknown
 	Observed json.RawMessage // the field's value; nil when there is none
+	Expected json.RawMessage // what a plain "value == X" promises; nil when the condition says something else
+	Forms    []Form          // what was made the same before they were found equal
 }
 
 // Preconditions tells whether what was read before the call allows it.
@@ -67,9 +69,12 @@ func findings(ctx context.Context, f Facts, conditions []contract.Condition, com
 }
 
 // judge evaluates the condition on a snapshot. A field that is not there was
-// not observed, which proves nothing either way.
+// not observed, which proves nothing either way, unless nothing was promised.
+// What differs from what was promised only in how it is written holds.
 func (f *Finding) judge(ctx context.Context, e expr, object any, vars map[string]any, unknown []string) {
 	value, ok := lookup(object, f.Field)
+	f.Expected = e.promise(ctx, vars, unknown)
+	defer f.normalise()
 	if !ok {
 		f.Why = Absent
 		return
@@ -79,6 +84,17 @@ func (f *Finding) judge(ctx context.Context, e expr, object any, vars map[string
 	}
 	vars["object"], vars["value"] = object, value
 	f.Holds, f.Why = e.holds(ctx, vars, unknown...)
+}
+
+// normalise looks whether a condition that does not hold fails only on how the
+// value is written.
+func (f *Finding) normalise() {
+	if f.Expected == nil || f.Holds == action.HoldsTrue || f.Why != "" && f.Why != Absent {
+		return
+	}
+	if same, forms := Same(f.Expected, f.Observed, f.Field); same {
+		f.Holds, f.Why, f.Forms = action.HoldsTrue, "", forms
+	}
 }
 
 // TerminalWhen tells whether a snapshot shows an object that changes no more.

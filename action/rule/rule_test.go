@@ -190,7 +190,8 @@ func TestPostconditions(t *testing.T) {
 		{"not JSON", `<html>`, [2]action.Holds{}, [2]string{NotRead, NotRead}, action.HoldsUnknown},
 		{"absent field", `{"price": 105}`, [2]action.Holds{action.HoldsTrue, ""}, [2]string{"", Absent}, action.HoldsUnknown},
 		{"mismatch outweighs unknown", `{"price": 100}`, [2]action.Holds{action.HoldsFalse, ""}, [2]string{"", Absent}, action.HoldsFalse},
-		{"text is no number", `{"price": "105", "history": [{"by": "x"}]}`, [2]action.Holds{action.HoldsFalse, action.HoldsTrue}, [2]string{}, action.HoldsFalse},
+		{"text is no number", `{"price": "105 EUR", "history": [{"by": "x"}]}`, [2]action.Holds{action.HoldsFalse, action.HoldsTrue}, [2]string{}, action.HoldsFalse},
+		{"a number as text", `{"price": "105.00", "history": [{"by": "x"}]}`, [2]action.Holds{action.HoldsTrue, action.HoldsTrue}, [2]string{}, action.HoldsTrue},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
