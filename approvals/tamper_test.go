@@ -31,10 +31,12 @@ func boundColumns() map[string]string {
 	}
 }
 
-// freeColumns serve lists and order only: what runs is read from the events.
+// freeColumns serve lists and order only: what runs is read from the events. A
+// new column has to be in one of the two.
 func freeColumns() []string {
 	return []string{"id", "create_op", "scope", "task_id", "content_version", "created_at", "updated_at", "work", "work_at", "roles", "deciders",
-		"claimed_by", "open_attempt", "block", "case_id", "links", "refs"}
+		"claimed_by", "open_attempt", "block", "links", "refs", "key_until", "needs_person",
+		"case_id", "case_why", "case_since", "case_pending", "case_closed_at"}
 }
 
 // Report 1: what runs is what was approved, whoever changed what is stored.
