@@ -36,6 +36,7 @@ const patience = 15 * time.Second
 type bench struct {
 	*stage.Stage
 	shop    *httptest.Server
+	refunds *sandbox.Sandbox
 	tokens  sandbox.Tokens
 	console *httptest.Server
 	key     string
@@ -55,7 +56,7 @@ func newBench(t *testing.T) *bench {
 	b.must(err)
 	b.key = key
 	b.console = httptest.NewUnstartedServer(nil)
-	console, err := handlers.New(handlers.Config{Log: slog.New(slog.DiscardHandler), Approvals: b.Approvals, Triage: b.Triage, People: b.People,
+	console, err := handlers.New(handlers.Config{Log: slog.New(slog.DiscardHandler), Approvals: b.Approvals, Triage: b.Triage, Callbacks: b.Callbacks, People: b.People,
 		Sessions: people.NewSessions(b.DB, false), Reads: b.DB, Pages: b.DB, Directory: b.DB, Ready: b.DB.Ping,
 		PublicURL: "http://" + b.console.Listener.Addr().String()})
 	b.must(err)
@@ -76,7 +77,7 @@ func (b *bench) openShop(dsn string) {
 	shop, err := sandbox.Open(b.T.Context(), dsn, sandbox.Tokens{})
 	b.must(err)
 	b.must(shop.Seed(b.T.Context()))
-	b.tokens = shop.Tokens()
+	b.tokens, b.refunds = shop.Tokens(), shop
 	b.shop = httptest.NewServer(shop.Handler())
 	b.T.Cleanup(func() { shop.Close(); b.shop.Close() })
 	files, err := fs.Glob(sandbox.Contracts(), "*.yaml")

@@ -146,6 +146,10 @@ func decodeOptional[T any](w http.ResponseWriter, r *http.Request) (T, error) {
 
 // readBody reads a whole body, as long as it is small and comes soon.
 func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	return readBodyUpTo(w, r, action.MaxBodyBytes)
+}
+
+func readBodyUpTo(w http.ResponseWriter, r *http.Request, most int64) ([]byte, error) {
 	if e := r.Header.Get("Content-Encoding"); e != "" && !strings.EqualFold(e, "identity") {
 		return nil, action.Refuse(action.Malformed, "Send the body uncompressed, without Content-Encoding.")
 	}
@@ -153,12 +157,12 @@ func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	deadline := http.NewResponseController(w)
 	_ = deadline.SetReadDeadline(time.Now().Add(bodyTime))
 	defer func() { _ = deadline.SetReadDeadline(time.Time{}) }()
-	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, action.MaxBodyBytes))
+	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, most))
 	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.As(err, &tooLarge):
-		detail := "The body is larger than " + strconv.Itoa(action.MaxBodyBytes>>10) + " KiB; send a reference to large content instead of the content."
-		return nil, action.Refuse(action.TooLarge, detail).With("limit", strconv.Itoa(action.MaxBodyBytes)).At("", detail)
+		detail := "The body is larger than " + strconv.FormatInt(most>>10, 10) + " KiB; send a reference to large content instead of the content."
+		return nil, action.Refuse(action.TooLarge, detail).With("limit", strconv.FormatInt(most, 10)).At("", detail)
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return nil, action.Refuse(action.Malformed, "The body did not arrive in time.").From(err)
 	case err != nil:

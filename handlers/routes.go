@@ -60,7 +60,9 @@ func (rt route) page() bool {
 
 // routes is everything that the console answers, in the order in which it is
 // best read.
-func routes() []route { return slices.Concat(openRoutes(), apiRoutes(), pageRoutes()) }
+func routes() []route {
+	return slices.Concat(openRoutes(), apiRoutes(), callbackRoutes(), pageRoutes())
+}
 
 // openRoutes need no key and no session.
 func openRoutes() []route {

@@ -23,6 +23,7 @@ type app struct {
 	people    *people.Service
 	catalogue *rule.Catalogue
 	http      *httpServer
+	callbacks *triage.Callbacks
 	loops     *background
 }
 
@@ -42,11 +43,17 @@ func startApp(ctx context.Context, db *database, o appConfig) (*app, error) {
 		return nil, fmt.Errorf("%w; the secret is from %s", err, o.secret.source)
 	}
 	a := &app{db: db, people: people.New(db), catalogue: rule.NewCatalogue(db)}
+	callbacks, err := triage.NewCallbacks(db, db, a.catalogue, o.secret.bytes)
+	if err != nil {
+		return nil, err
+	}
+	a.callbacks = callbacks
 	stopping := make(chan struct{})
 	handler, err := handlers.New(handlers.Config{
 		Log:       o.log,
 		Approvals: approvals.New(db, a.catalogue, db, signer, approvals.DefaultMaxOpen),
 		Triage:    triage.New(db, a.catalogue),
+		Callbacks: callbacks,
 		People:    a.people,
 		Sessions:  people.NewSessions(db, strings.HasPrefix(o.publicURL, "https:")),
 		Reads:     db,
@@ -59,7 +66,7 @@ func startApp(ctx context.Context, db *database, o appConfig) (*app, error) {
 	if err != nil {
 		return nil, err
 	}
-	a.loops = startBackground(db, o.log)
+	a.loops = startBackground(db, callbacks, o.log)
 	a.http = startHTTP(o.listener, handler, o.tls, o.log, sync.OnceFunc(func() { close(stopping) }))
 	return a, nil
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"countersign/action"
+	"countersign/triage"
 )
 
 // sweepBatch is how many actions one round of the sweep changes at most.
@@ -19,7 +20,7 @@ type background struct {
 	loops  sync.WaitGroup
 }
 
-func startBackground(db *database, log *slog.Logger) *background {
+func startBackground(db *database, callbacks *triage.Callbacks, log *slog.Logger) *background {
 	ctx, cancel := context.WithCancel(context.Background())
 	b := &background{cancel: cancel}
 	loop := func(name string, every time.Duration, work func(context.Context) error) {
@@ -28,7 +29,9 @@ func startBackground(db *database, log *slog.Logger) *background {
 	loop("sweep", time.Second, func(ctx context.Context) error {
 		return action.Sweep(ctx, db.DB, db.Due, sweepBatch)
 	})
+	loop("join callbacks", time.Second, callbacks.JoinParked)
 	loop("tidy credentials", time.Hour, db.TidyCredentials)
+	loop("tidy callbacks", time.Hour, db.TidyCallbacks)
 	return b
 }
 

@@ -151,6 +151,9 @@ func (d *demoRun) startExecutor(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := d.connectCallbacks(ctx); err != nil {
+		return err
+	}
 	config := d.shop.executorConfig(d.file.Console, d.file.Keys.Executor, served)
 	executor, err := execution.New(config, execution.Options{Logger: d.log})
 	if err != nil {

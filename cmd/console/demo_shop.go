@@ -86,6 +86,18 @@ func applyDemoTools(ctx context.Context, a *app) (served []string, err error) {
 	return served, nil
 }
 
+// calledBack is the tool whose outcomes the sandbox tells by itself.
+const calledBack = "refunds.refund_order"
+
+// connectCallbacks makes the sandbox tell the console what became of refunds
+// that it only accepted. Its secret is another one after every start.
+func (d *demoRun) connectCallbacks(ctx context.Context) error {
+	if _, err := d.app.callbacks.RotateSecret(ctx, calledBack, d.shop.Tokens().RefundsSecret, 0, byCommandLine()); err != nil {
+		return fmt.Errorf("accepting callbacks: %w", err)
+	}
+	return d.shop.CallBack(ctx, d.file.Console+"/v1/callbacks/"+calledBack, sandbox.SignCurrent)
+}
+
 // executorConfig makes an executor serve the sandbox's tools, and no others.
 func (s *shop) executorConfig(console, key string, served []string) execution.Config {
 	t := s.Tokens()

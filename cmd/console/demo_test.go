@@ -18,12 +18,15 @@ import (
 	"countersign/execution/api"
 )
 
-const demoReady = "Ctrl-C stops everything"
+const (
+	demoReady      = "Ctrl-C stops everything"
+	sandboxControl = "control of the sandbox"
+)
 
 // startDemo runs the demo in a process of its own and reads its demo.json.
 func startDemo(t *testing.T, dir string, more ...string) (*process, demoFile) {
 	t.Helper()
-	p := spawn(t, nil, append([]string{"demo", "--addr", "127.0.0.1:0", "--data", dir}, more...)...)
+	p := spawn(t, environment{"COUNTERSIGN_SANDBOX_CONTROL": sandboxControl}, append([]string{"demo", "--addr", "127.0.0.1:0", "--data", dir}, more...)...)
 	p.prints(t, demoReady)
 	f, found, err := readDemoFile(dir)
 	if err != nil || !found {
@@ -178,6 +181,7 @@ func TestDemo(t *testing.T) {
 		t.Errorf("done as %+v", done)
 	}
 	checkLinks(t, f, p.out.String())
+	checkCallback(t, f)
 
 	// Killed with a decision on record and another proposal waiting.
 	var waiting api.Action
@@ -233,6 +237,31 @@ func checkDemoFile(t *testing.T, f demoFile, dir string) {
 	if out := works(t, nil, "", "demo", "--env", "--data", dir); !strings.Contains(out, "export PROPOSER_KEY="+f.Keys.Proposer+"\n") {
 		t.Errorf("--env prints %s", out)
 	}
+}
+
+// checkCallback refunds an order whose bank takes its time: the sandbox accepts,
+// and tells the console when it is done.
+func checkCallback(t *testing.T, f demoFile) {
+	t.Helper()
+	var a api.Action
+	f.call(t, http.StatusCreated, f.Keys.Proposer, http.MethodPost, "/v1/actions",
+		`{"tool":"refunds.refund_order","actor":{"id":"u-anna-schmidt"},"payload":{"order_id":"10094","amount":9.5,"reason":"late"}}`, &a)
+	f.signIn(t, "mia").approve(t, a.ID)
+	f.reaches(t, a.ID, "applied")
+	eventually(t, "the callback to be taken", func() bool {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, f.Sandbox+"/faults/callbacks?key="+a.ExecutionKey, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Authorization", "Bearer "+sandboxControl)
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		text, err := io.ReadAll(resp.Body)
+		return err == nil && strings.Contains(string(text), `"delivered":1`) && strings.Contains(string(text), `"last_status":200`)
+	})
 }
 
 // checkLinks opens every printed link: looking uses none up, the button does.

@@ -162,6 +162,11 @@ type Observation struct {
 	ObservedAt    time.Time       `json:"observed_at"`
 }
 
+// CallbackTaken answers a callback: Status is joined or parked.
+type CallbackTaken struct {
+	Status string `json:"status"`
+}
+
 // Decision is one person's yes or no.
 type Decision struct {
 	Person     string    `json:"person"`

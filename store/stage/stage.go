@@ -24,6 +24,7 @@ type Console struct {
 	People    *people.Service
 	Approvals *approvals.Service
 	Triage    *triage.Service
+	Callbacks *triage.Callbacks
 }
 
 // Stage is a console with people and programs, and the contracts of Tools.
@@ -70,8 +71,10 @@ func (s *Stage) Over(db *store.DB, ledger approvals.Ledger) *Console {
 	signer, err := approvals.NewSigner(context.Background(), db, []byte(secret), "https://console.example", "executors")
 	s.must(err)
 	catalogue := rule.NewCatalogue(db)
+	callbacks, err := triage.NewCallbacks(ledger, db, catalogue, []byte(secret))
+	s.must(err)
 	return &Console{DB: db, Catalogue: catalogue, People: people.New(db),
-		Approvals: approvals.New(ledger, catalogue, db, signer, approvals.DefaultMaxOpen), Triage: triage.New(ledger, catalogue)}
+		Approvals: approvals.New(ledger, catalogue, db, signer, approvals.DefaultMaxOpen), Triage: triage.New(ledger, catalogue), Callbacks: callbacks}
 }
 
 func (s *Stage) must(err error) {
