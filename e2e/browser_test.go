@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -147,6 +148,16 @@ func (p *tab) follow(selector string) *tab {
 	return p.leads("following "+selector, chromedp.Click(chromedp.CSS(selector)))
 }
 
+// followText follows the link in the main part of the page that has this text.
+func (p *tab) followText(text string) *tab {
+	p.t.Helper()
+	path := eval[string](p, `[...document.querySelectorAll("main a")].filter(a => a.innerText.trim() === `+strconv.Quote(text)+`).map(a => a.getAttribute("href"))[0] || ""`)
+	if path == "" {
+		p.t.Fatalf("%s has no link %q:\n%s", p.path(), text, short(p.text()))
+	}
+	return p.follow("main a[href=" + strconv.Quote(path) + "]")
+}
+
 // click clicks on what does not lead elsewhere.
 func (p *tab) click(selector string) *tab {
 	p.t.Helper()
@@ -231,11 +242,11 @@ func (p *tab) path() string {
 	return eval[string](p, "location.pathname + location.search")
 }
 
-// want checks the status of the page that is shown.
-func (p *tab) want(status int) *tab {
+// want checks that the page that is shown has one of these statuses.
+func (p *tab) want(statuses ...int) *tab {
 	p.t.Helper()
-	if p.status != status {
-		p.t.Fatalf("%s has status %d, want %d:\n%s", p.path(), p.status, status, short(p.text()))
+	if !slices.Contains(statuses, p.status) {
+		p.t.Fatalf("%s has status %d, want %d:\n%s", p.path(), p.status, statuses, short(p.text()))
 	}
 	return p
 }
@@ -301,4 +312,9 @@ func send[P, R any](p *tab, command cdp.Command[P, R], params P) R {
 		p.t.Fatal(err)
 	}
 	return answer
+}
+
+// evalStep is a script as a step.
+func evalStep(expression string) chromedp.Action[chromedp.Void] {
+	return chromedp.Evaluate[chromedp.Void](expression)
 }

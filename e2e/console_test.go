@@ -66,12 +66,18 @@ func (s *shared) launch(ready *regexp.Regexp, args ...string) (dir string, found
 	if err := cmd.Start(); err != nil {
 		return "", nil, err
 	}
-	ended := make(chan struct{})
+	ended, stopping := make(chan struct{}), make(chan struct{})
 	go func() {
-		cmd.Wait() // what it printed tells why it ended
+		err := cmd.Wait()
+		select {
+		case <-stopping:
+		default:
+			fmt.Fprintf(os.Stderr, "console %s ended by itself: %v\n%s", args[0], err, out.String())
+		}
 		close(ended)
 	}()
 	s.atEnd(func() {
+		close(stopping)
 		cmd.Process.Signal(os.Interrupt)
 		select {
 		case <-ended:

@@ -154,7 +154,7 @@ func (s *server) reviewAction(w http.ResponseWriter, r *http.Request, c caller) 
 	if p.Bar.Form != nil {
 		p.Bar.Form.Note = web.Own(strings.ToValidUTF8(fields.Get("reason"), ""))
 	}
-	return s.show(ctx, w, http.StatusOK, web.ActionView(s.frame(r, c, web.Approvals), p))
+	return s.show(ctx, w, http.StatusOK, web.ActionView(s.formFrame(r, c, web.Approvals, "/actions/"+v.a.ID), p))
 }
 
 // payloadFile is the canonical payload, byte for byte as it is hashed. What a

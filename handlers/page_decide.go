@@ -89,7 +89,7 @@ func (s *server) showAgain(w http.ResponseWriter, r *http.Request, c caller, fie
 		p.Bar.Form.Note = web.Own(strings.ToValidUTF8(fields.Get("reason"), ""))
 		p.Bar.Form.ReasonCode = fields.Get("reason_code")
 	}
-	return s.show(ctx, w, kindOf(action.AsRefusal(refused).Code).status, web.ActionView(s.frame(r, c, web.Approvals), p))
+	return s.show(ctx, w, kindOf(action.AsRefusal(refused).Code).status, web.ActionView(s.formFrame(r, c, web.Approvals, "/actions/"+v.a.ID), p))
 }
 
 // showStale says that nothing was recorded because the content changed, with
@@ -114,7 +114,7 @@ func (s *server) showStale(w http.ResponseWriter, r *http.Request, c caller, b a
 	if v.state() == action.Proposed {
 		p.ExpiresAt = expiryOf(v.a)
 	}
-	return s.show(ctx, w, http.StatusConflict, web.StaleView(s.frame(r, c, web.Approvals), p))
+	return s.show(ctx, w, http.StatusConflict, web.StaleView(s.formFrame(r, c, web.Approvals, "/actions/"+v.a.ID), p))
 }
 
 func expiryOf(a action.Action) time.Time {

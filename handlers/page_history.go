@@ -24,7 +24,7 @@ const (
 // historyAsked reads the history's address: what to show, and what to say of it.
 func (s *server) historyAsked(r *http.Request, c caller) (approvals.Filter, web.HistoryFilter, error) {
 	q := r.URL.Query()
-	f := approvals.Filter{Viewer: c.viewer(), Ref: clean(strings.TrimSpace(q.Get("q"))), Tool: clean(q.Get("tool")), Limit: historyPage + 1}
+	f := approvals.Filter{Viewer: c.viewer(), Ref: refOf(q.Get("q")), Tool: clean(q.Get("tool")), Limit: historyPage + 1}
 	shown := web.HistoryFilter{Query: web.Outside(f.Ref), Tool: f.Tool, Zone: c.session.Person.Zone, Approver: web.Outside(clean(q.Get("approver")))}
 	if zone := q.Get("zone"); zone != "" {
 		shown.Zone = zone
@@ -54,6 +54,16 @@ func (s *server) historyAsked(r *http.Request, c caller) (approvals.Filter, web.
 		return f, shown, refusal
 	}
 	return f, shown, nil
+}
+
+// refOf is what somebody looks for. A hash may be given without the name of its
+// algorithm, as a double click copies it.
+func refOf(text string) string {
+	text = clean(strings.TrimSpace(text))
+	if len(text) == 64 && strings.Trim(text, "0123456789abcdef") == "" {
+		return "sha256:" + text
+	}
+	return text
 }
 
 // day is the beginning of a day, or of the one after it, in a zone.

@@ -1,0 +1,93 @@
+package e2e
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// many is how many actions a long queue has; a program may have no more of them
+// open at a time.
+const many = 10_000
+
+// Ten thousand actions wait: the queue and the history show a page of them, and
+// lead on.
+func TestTenThousandRows(t *testing.T) {
+	t.Parallel()
+	orSkip(t, here.browser)
+	c := serve(t)
+	_, link := c.person(t, "admin")
+	admin := c.browser(t).enter(link)
+	c.Keys.Admin = admin.newClient("deployer", "admin")
+	tool := c.tool(t, "", "")
+	c.Keys.Proposer = admin.newClient("agent", "proposer")
+	c.proposeMany(t, tool, many)
+	_, link = c.person(t, "support")
+	p := c.browser(t).enter(link).says("99+", "50 shown, sorted by time left")
+	seen := map[string]bool{}
+	for range 4 {
+		for _, row := range eval[[]string](p, `[...document.querySelectorAll(".row .effect a")].map(a => a.getAttribute("href"))`) {
+			if seen[row] {
+				t.Errorf("%s stands on two pages", row)
+			}
+			seen[row] = true
+		}
+		p.follow(".pager a")
+	}
+	if len(seen) != 200 {
+		t.Errorf("four pages show %d actions", len(seen))
+	}
+	p.says("Back to the first page").has(".row")
+	p.open("/history").says("50 shown, more exist.").follow(".pager a").says("50 shown, more exist.").has("tbody tr:nth-child(50)")
+	p.open("/approvals?target=SKU-777").says("1 shown").follow(".row a").says("SKU-777 to 105").approve().says("Recorded: you approved")
+}
+
+// proposeMany proposes n actions, several at a time.
+func (c *console) proposeMany(t *testing.T, tool string, n int) {
+	t.Helper()
+	const workers = 8
+	transport := &http.Transport{MaxIdleConnsPerHost: workers}
+	defer transport.CloseIdleConnections()
+	client := &http.Client{Transport: transport}
+	failed := make(chan error, workers)
+	var running sync.WaitGroup
+	for w := range workers {
+		running.Go(func() {
+			for i := w; i < n; i += workers {
+				if err := c.proposeOne(client, tool, i); err != nil {
+					failed <- err
+					return
+				}
+			}
+		})
+	}
+	running.Wait()
+	close(failed)
+	for err := range failed {
+		t.Fatal(err)
+	}
+}
+
+func (c *console) proposeOne(client *http.Client, tool string, i int) error {
+	body := fmt.Sprintf(`{"tool":%q,"actor":{"id":"u-anna-schmidt"},"payload":{"product_id":"SKU-%d","new_price":105}}`, tool, i)
+	req, err := http.NewRequest(http.MethodPost, c.url+"/v1/actions", strings.NewReader(body))
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Authorization", "Bearer "+c.Keys.Proposer)
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Idempotency-Key", fmt.Sprintf("many-%d", i))
+	resp, err := client.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	answer, err := io.ReadAll(resp.Body)
+	if err != nil || resp.StatusCode != http.StatusCreated {
+		return fmt.Errorf("proposal %d: %d %s (%v)", i, resp.StatusCode, answer, err)
+	}
+	return nil
+}
