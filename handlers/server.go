@@ -26,6 +26,7 @@ type Config struct {
 	Log       *slog.Logger
 	Approvals *approvals.Service
 	Triage    *triage.Service
+	Cases     *triage.Cases
 	Callbacks *triage.Callbacks
 	People    *people.Service
 	Sessions  *people.Sessions

@@ -1,6 +1,7 @@
 package rule
 
 import (
+	"encoding/json"
 	"strings"
 
 	"github.com/google/cel-go/common/ast"
@@ -62,6 +63,21 @@ func lookup(value any, pointer string) (any, bool) {
 		}
 	}
 	return value, true
+}
+
+// Field returns the value at a JSON Pointer of a snapshot, as it stands there,
+// and whether there is one.
+func Field(snapshot json.RawMessage, pointer string) (json.RawMessage, bool) {
+	object, err := decode(snapshot)
+	if err != nil {
+		return nil, false
+	}
+	value, ok := lookup(object, pointer)
+	if !ok {
+		return nil, false
+	}
+	raw, err := json.Marshal(value)
+	return raw, err == nil
 }
 
 func index(token string, length int) (int, bool) {

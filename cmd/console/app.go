@@ -53,6 +53,7 @@ func startApp(ctx context.Context, db *database, o appConfig) (*app, error) {
 		Log:       o.log,
 		Approvals: approvals.New(db, a.catalogue, db, signer, approvals.DefaultMaxOpen),
 		Triage:    triage.New(db, a.catalogue),
+		Cases:     triage.NewCases(db, db, a.catalogue),
 		Callbacks: callbacks,
 		People:    a.people,
 		Sessions:  people.NewSessions(db, strings.HasPrefix(o.publicURL, "https:")),

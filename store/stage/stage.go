@@ -24,6 +24,7 @@ type Console struct {
 	People    *people.Service
 	Approvals *approvals.Service
 	Triage    *triage.Service
+	Cases     *triage.Cases
 	Callbacks *triage.Callbacks
 }
 
@@ -74,7 +75,8 @@ func (s *Stage) Over(db *store.DB, ledger approvals.Ledger) *Console {
 	callbacks, err := triage.NewCallbacks(ledger, db, catalogue, []byte(secret))
 	s.must(err)
 	return &Console{DB: db, Catalogue: catalogue, People: people.New(db),
-		Approvals: approvals.New(ledger, catalogue, db, signer, approvals.DefaultMaxOpen), Triage: triage.New(ledger, catalogue), Callbacks: callbacks}
+		Approvals: approvals.New(ledger, catalogue, db, signer, approvals.DefaultMaxOpen), Triage: triage.New(ledger, catalogue),
+		Cases: triage.NewCases(ledger, db, catalogue), Callbacks: callbacks}
 }
 
 func (s *Stage) must(err error) {
