@@ -27,6 +27,9 @@ func BothZones(ctx context.Context, t time.Time) string {
 	return bothZones(ctx, t, "15:04:05")
 }
 
+// bothMinutes is BothZones without seconds.
+func bothMinutes(ctx context.Context, t time.Time) string { return bothZones(ctx, t, "15:04") }
+
 func bothZones(ctx context.Context, t time.Time, layout string) string {
 	l := LocaleOf(ctx)
 	utc := withDay(ctx, t.UTC(), t.UTC().Format(layout), time.UTC)

@@ -34,6 +34,7 @@ func NewSnapshots(readings []Reading, how FieldSource) []Snapshot {
 			before, seen := last[r.Tool]
 			how.Kind, how.Payload, how.Now = TableSnapshot, r.Body, nil
 			s.First = !seen
+			how.Left = Source{NotRead: !seen}
 			if seen {
 				how.Now = Leaves(before)
 			}
@@ -52,6 +53,7 @@ func changedOnly(fs []Field) []Field {
 	var out []Field
 	for _, f := range fs {
 		if f.Group == Changed {
+			f.notes = nil // how far numbers are apart says nothing between two readings
 			out = append(out, f)
 		}
 	}

@@ -54,6 +54,7 @@ const (
 	HowReported How = "reported"  // applied: the system's word only
 	HowSettled  How = "settled"   // applied, failed: a person's verdict
 	HowLapsed   How = "lapsed"    // expired after approval, before it ran
+	HowFinding  How = "finding"   // result_unknown: a person found that part of it happened
 )
 
 // Status is a state with what its sentence refers to.

@@ -141,7 +141,7 @@ func TestKeysInTheSourcesAndInTheFilesAgree(t *testing.T) {
 
 // builtAtRunTime lists the tables whose keys are put together from codes.
 func builtAtRunTime(key string) bool {
-	for _, table := range []string{"text.cp.", "month.", "numeral.", "numeral_first.", "key_role_does.", "role_does.", "role.", "key_role.", "start."} {
+	for _, table := range []string{"text.cp.", "month.", "numeral.", "numeral_first.", "key_role_does.", "role_does.", "role.", "key_role.", "start.", "form_of."} {
 		if strings.HasPrefix(key, table) {
 			return true
 		}
@@ -184,6 +184,10 @@ func TestPromisedWords(t *testing.T) {
 		{"state.result_unknown.plain", "Result unknown: may or may not have happened", "结果未知：可能已执行，也可能未执行"},
 		{"state.expired.plain", "Expired, nobody decided", "已过期，无人审批"},
 		{"state.expired.lapsed", "Approved, not run in time", "已批准，逾期未执行"},
+		{"step.again_until", "Send again, same key ({{.system}} remembers it until {{.at}})", "用原单号、原参数重发（{{.system}}保留该单号至 {{.at}}）"},
+		{"case.miss", "“Not found” does not prove it did not happen", "查不到不代表没有执行"},
+		{"case.take", "Take", "接手"},
+		{"step.settle", "Settle", "认定结果"},
 		{"stale.heading", "Not recorded. The content changed after you opened it: {{.field}} {{.a}} → {{.b}}. Review the new version.", "未记录您的决定。您打开后内容已变更：{{.field}} {{.a}} → {{.b}}。请查看新版本。"},
 	} {
 		if got := wordsOf(t, English)[w.key]; got != w.en {
