@@ -18,6 +18,8 @@ const (
 	DefaultPoll        = 500 * time.Millisecond // between polls that brought nothing to start
 	DefaultConcurrency = 4                      // actions at a time
 	DefaultStopWithin  = 20 * time.Second       // to finish what runs when asked to stop
+	DefaultBreakAfter  = 5                      // requests in a row that a system does not answer, until it is left alone
+	DefaultProbeAfter  = 10 * time.Second       // until a read finds out whether it is back
 
 	maxWait        = 60 * time.Second
 	maxConcurrency = 256
@@ -33,6 +35,8 @@ type Config struct {
 	Poll        time.Duration `yaml:"poll"`        //
 	Concurrency int           `yaml:"concurrency"` // at most 256
 	StopWithin  time.Duration `yaml:"stop_within"` //
+	BreakAfter  int           `yaml:"break_after"` //
+	ProbeAfter  time.Duration `yaml:"probe_after"` //
 	Systems     []System      `yaml:"systems"`
 }
 
@@ -72,6 +76,8 @@ func (c Config) complete() (Config, error) {
 	setDefault(&c.Poll, DefaultPoll)
 	setDefault(&c.StopWithin, DefaultStopWithin)
 	setDefault(&c.Concurrency, DefaultConcurrency)
+	setDefault(&c.BreakAfter, DefaultBreakAfter)
+	setDefault(&c.ProbeAfter, DefaultProbeAfter)
 	setDefault(&c.Name, "executor")
 	var problems []error
 	wrong := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
@@ -84,8 +90,8 @@ func (c Config) complete() (Config, error) {
 	if c.Wait < 0 || c.Wait > maxWait {
 		wrong("wait: is between 0s and %s", maxWait)
 	}
-	if c.Poll < 0 || c.StopWithin < 0 {
-		wrong("poll and stop_within: are not negative")
+	if c.Poll < 0 || c.StopWithin < 0 || c.BreakAfter < 0 || c.ProbeAfter < 0 {
+		wrong("poll, stop_within, break_after and probe_after: are not negative")
 	}
 	if c.Concurrency < 1 || c.Concurrency > maxConcurrency {
 		wrong("concurrency: is between 1 and %d", maxConcurrency)

@@ -187,13 +187,19 @@ func (r *run) act(ctx context.Context, wire *wireCall) error {
 	if r.stopping.Err() != nil {
 		return r.giveBack(ctx, errStopping)
 	}
+	tell, err := r.breakers[r.system.BaseURL].write()
+	if err != nil {
+		return r.giveBack(ctx, err)
+	}
 	attempt := api.Attempt{AttemptID: action.NewSecret(16), ClaimID: r.claim, Fingerprint: wire.fingerprint}
 	asked := r.opt.Clock.Now()
 	granted, err := r.client.StartAttempt(ctx, r.work.ActionID, attempt)
 	if err != nil {
+		tell(reply{err: errNotTried})
 		return r.notStarted(ctx, attempt.AttemptID, err)
 	}
 	got := r.send(ctx, wire, asked, time.Duration(granted.SendWithinMillis)*time.Millisecond)
+	tell(got)
 	outcome := r.contract.Classify(got.answer(granted.Number))
 	r.log.Info("attempted", "number", granted.Number, "status", got.status, "outcome", outcome.Result, "reason", outcome.Reason)
 	after, err := r.deliver(ctx, receipt(attempt.AttemptID, r.claim, got, outcome))
@@ -203,7 +209,6 @@ func (r *run) act(ctx context.Context, wire *wireCall) error {
 	if outcome.Result != action.Success || !action.State(after.State).In(action.Executing, action.Accepted) {
 		return nil
 	}
-	r.pace.delay(string(action.WorkVerify), r.work.ActionID, spacing(r.contract))
 	return r.readBack(ctx, r.contract, r.work)
 }
 

@@ -114,36 +114,44 @@ func (e *Executor) handles(w api.Work) bool {
 	return served && slices.Contains([]action.Work{action.WorkObserve, action.WorkExecute, action.WorkVerify, action.WorkAsk, action.WorkRetry}, action.Work(w.Kind))
 }
 
-// perform does one piece of work and decides when it may be tried again.
+// perform does one piece of work. What failed is tried again later; when there
+// is more to do, the console says.
 func (e *Executor) perform(ctx, stopping context.Context, w api.Work) {
-	wait, err := e.dispatch(ctx, stopping, w)
+	err := e.dispatch(ctx, stopping, w)
 	log := e.opt.Logger.With("kind", w.Kind, "action", w.ActionID, "tool", w.Tool)
+	failed, wait := err != nil, time.Duration(0)
 	switch {
 	case errors.Is(err, errUnserved):
 		wait = unserved
+		log.Info("left alone", "reason", err)
+	case errors.Is(err, errAway):
+		failed, wait = false, jitter(e.config.ProbeAfter) // no worse the longer it lasts
 		log.Info("left alone", "reason", err)
 	case errors.Is(err, errOver), errors.Is(err, errStopping):
 		log.Info("stopped", "reason", err)
 	case err != nil:
 		log.Warn("not done", "error", err)
 	}
-	e.pace.end(w.Kind, w.ActionID, err != nil, wait)
+	e.pace.end(w.Kind, w.ActionID, failed, wait)
 }
 
-func (e *Executor) dispatch(ctx, stopping context.Context, w api.Work) (time.Duration, error) {
+func (e *Executor) dispatch(ctx, stopping context.Context, w api.Work) error {
 	c, err := e.contractOf(ctx, w)
 	if err != nil {
-		return 0, err
+		return err
+	}
+	if err := e.reachable(ctx, c, w); err != nil {
+		return err
 	}
 	switch action.Work(w.Kind) {
 	case action.WorkObserve:
-		return 0, e.observe(ctx, c, w)
+		return e.observe(ctx, c, w)
 	case action.WorkVerify:
-		return spacing(c), e.readBack(ctx, c, w)
+		return e.readBack(ctx, c, w)
 	case action.WorkAsk:
-		return 0, e.ask(ctx, c, w)
+		return e.ask(ctx, c, w)
 	}
-	return 0, e.execute(ctx, stopping, c, w)
+	return e.execute(ctx, stopping, c, w)
 }
 
 // contractOf returns the contract that the work is pinned to, when it can be
@@ -209,11 +217,4 @@ func (e *Executor) ask(ctx context.Context, c *contract.Contract, w api.Work) er
 		return err
 	}
 	return nil
-}
-
-// spacing spreads the tries of a read-back over its window: a mismatch that
-// time would heal must not use them up in the first second.
-func spacing(c *contract.Contract) time.Duration {
-	v := c.Execution.Verify
-	return max(time.Second, v.Window.Duration/time.Duration(max(v.Tries, 1)))
 }

@@ -42,13 +42,6 @@ func (p *pace) begin(kind, id string) bool {
 	return true
 }
 
-// delay keeps a piece of work from starting for a while.
-func (p *pace) delay(kind, id string, wait time.Duration) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.holds[kind+" "+id] = hold{until: p.clock.Now().Add(wait)}
-}
-
 // end marks an action as free again. After a failure the work waits, longer
 // every time; otherwise it waits as told.
 func (p *pace) end(kind, id string, failed bool, wait time.Duration) {

@@ -56,23 +56,17 @@ func (t *Tools) read(ctx context.Context, tool string, facts contract.Facts) rea
 
 // fetch sends a query and judges the answer by the contract.
 func (t *Tools) fetch(ctx context.Context, c *contract.Contract, system System, wire *contract.Request) reading {
-	ctx, cancel := context.WithTimeout(ctx, c.Execution.Timeout.Duration)
-	defer cancel()
 	r := reading{tool: c.Name, at: t.opt.Clock.Now()}
 	req, err := wireRequest(wire, system.ReadToken)
 	if err != nil {
 		r.failure = "its request cannot be made"
 		return r
 	}
-	got := reply{sent: true}
-	resp, err := t.reads.Do(req.WithContext(ctx))
-	if err == nil {
-		got.status, got.header = resp.StatusCode, resp.Header
-		got.body, err = readBounded(resp)
-	}
-	got.err = err
+	got := t.readOnce(ctx, system, req, c.Execution.Timeout.Duration)
 	outcome := c.Classify(got.answer(1))
 	switch {
+	case errors.Is(got.err, errAway):
+		r.failure = "its business system does not answer; it is left alone for a while"
 	case outcome.Result != action.Success:
 		r.failure = outcome.Reason
 	case !recordable(got.body) || string(bytes.TrimSpace(got.body)) == "null":
@@ -81,6 +75,26 @@ func (t *Tools) fetch(ctx context.Context, c *contract.Contract, system System, 
 		r.snapshot = got.body
 	}
 	return r
+}
+
+// readOnce sends a request that changes nothing, unless the system does not
+// answer and somebody else is finding out whether it is back.
+func (t *Tools) readOnce(ctx context.Context, system System, req *http.Request, timeout time.Duration) reply {
+	tell, err := t.breakers[system.BaseURL].read()
+	if err != nil {
+		return reply{err: err}
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	got := reply{sent: true}
+	resp, err := t.reads.Do(req.WithContext(ctx))
+	if err == nil {
+		got.status, got.header = resp.StatusCode, resp.Header
+		got.body, err = readBounded(resp)
+	}
+	got.err = err
+	tell(got)
+	return got
 }
 
 // wireRequest makes the HTTP request that a contract describes.

@@ -17,6 +17,7 @@ type Tools struct {
 	config    Config
 	client    *Client
 	contracts *contracts
+	breakers  breakers
 	reads     *http.Client
 	opt       Options
 }
@@ -39,6 +40,7 @@ func NewTools(config Config, options Options) (*Tools, error) {
 		config:    config,
 		client:    client,
 		contracts: newContracts(client, options.Clock),
+		breakers:  newBreakers(config, options.Logger),
 		reads:     &http.Client{CheckRedirect: notFollowed, Transport: readTransport(options.SystemTLS)},
 		opt:       options,
 	}, nil
