@@ -57,7 +57,7 @@ func (e *env) open(c *stage.Console) (*httptest.Server, *server) {
 	e.T.Helper()
 	listening := httptest.NewUnstartedServer(nil)
 	inner, err := newServer(Config{Log: slog.New(slog.NewJSONHandler(e.log, nil)), Approvals: c.Approvals, Triage: c.Triage, Cases: c.Cases, Callbacks: c.Callbacks, People: c.People,
-		Sessions: people.NewSessions(c.DB, false), Reads: c.DB, Pages: c.DB, Directory: c.DB, Ready: c.DB.Ping, Stopping: e.stopping,
+		Sessions: people.NewSessions(c.DB, false), Reads: c.DB, Pages: c.DB, CaseReads: c.DB, Directory: c.DB, Ready: c.DB.Ping, Stopping: e.stopping,
 		PublicURL: "http://" + listening.Listener.Addr().String()}, routes())
 	if err != nil {
 		e.T.Fatal(err)
@@ -268,6 +268,13 @@ func (e *env) attempted(tool string) (a api.Action, claim, attempt string) {
 	attempt = action.NewID("att")
 	e.post(people.RoleExecutor, "/v1/actions/"+a.ID+"/attempts", api.Attempt{AttemptID: attempt, ClaimID: claim, Fingerprint: "sha256:ab"}).want(201)
 	return a, claim, attempt
+}
+
+// unknown is an action whose outcome nobody knows.
+func (e *env) unknown(tool string) api.Action {
+	e.T.Helper()
+	a, claim, attempt := e.attempted(tool)
+	return into[api.Action](e.post(people.RoleExecutor, "/v1/actions/"+a.ID+"/receipts", receipt(attempt, claim, action.Unknown)).want(201))
 }
 
 func receipt(attempt, claim string, outcome action.Outcome) api.Receipt {

@@ -38,6 +38,9 @@ func checkAddress(r *http.Request, rt route) error {
 	if strings.Contains(rt.pattern, "{id}") && !action.ValidID("act", parameter(r, "id")) {
 		return noAction()
 	}
+	if strings.Contains(rt.pattern, "{case}") && !action.ValidID("cas", parameter(r, "case")) {
+		return action.Refuse(action.NotFound, "There is no such case, or you may not see it.").Because("case")
+	}
 	if strings.Contains(rt.pattern, "{name}") && !toolName(parameter(r, "name")) {
 		return noTool(parameter(r, "name"))
 	}

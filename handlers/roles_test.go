@@ -73,6 +73,10 @@ func calls() map[string]func(e *env) request {
 			a, claim, attempt := e.attempted(stage.SetPrice)
 			return request{method: post, path: id(a, "/receipts"), body: receipt(attempt, claim, action.Success)}
 		},
+		"listCases": func(e *env) request { e.unknown(stage.SetPrice); return request{method: get, path: "/v1/cases"} },
+		"getCase": func(e *env) request {
+			return request{method: get, path: "/v1/cases/" + *e.unknown(stage.SetPrice).CaseID}
+		},
 		"observe": func(e *env) request {
 			return request{method: post, path: id(e.confirmed(stage.SetPrice), "/observations"), body: api.Observation{ObservationID: action.NewID("obs"),
 				Tool: stage.ReadPrice, Snapshot: []byte(`{"price":100}`), ObservedAt: time.Now()}}
@@ -160,7 +164,7 @@ func TestKeysThatDoNotWork(t *testing.T) {
 // someAddress is an address that the route matches.
 func someAddress(rt route) string {
 	address := rt.pattern
-	for name, value := range map[string]string{"{id}": action.NewID("act"), "{ref}": action.NewRef(), "{name}": stage.SetPrice} {
+	for name, value := range map[string]string{"{id}": action.NewID("act"), "{ref}": action.NewRef(), "{case}": action.NewID("cas"), "{name}": stage.SetPrice} {
 		address = replaced(address, name, value)
 	}
 	return address
@@ -182,6 +186,10 @@ func TestLimitedKeys(t *testing.T) {
 			case "listActions":
 				if items := into[api.List[api.Action]](a.want(200)).Items; len(items) > 0 {
 					t.Errorf("%s sees %d actions", role, len(items))
+				}
+			case "listCases":
+				if items := into[api.List[api.Case]](a.want(200)).Items; len(items) > 0 {
+					t.Errorf("%s sees %d cases", role, len(items))
 				}
 			case "work":
 				if items := into[api.WorkList](a.want(200)).Items; len(items) > 0 {

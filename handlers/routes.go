@@ -116,7 +116,7 @@ func apiRoutes() []route {
 		{post, "/v1/actions/{id}/cancel", "cancel", proposer, (*server).cancel, 0, &call{status: 200, body: api.Cancel{}, answer: api.Action{}, headers: ifMatchHeader(),
 			about:   "End an action that has not run. The body may be left out.",
 			refuses: changing(action.PreconditionRequired, action.StaleRevision, action.WrongState, action.ExpiredCode)}},
-	}, executorRoutes(executor))
+	}, executorRoutes(executor), caseRoutes())
 }
 
 // executorRoutes are what an execution layer needs, in the order of its work.

@@ -32,6 +32,7 @@ type Config struct {
 	Sessions  *people.Sessions
 	Reads     Reads
 	Pages     PageReads
+	CaseReads CaseReads
 	Directory DirectoryReads
 	Ready     func(context.Context) error // says why the console cannot serve now
 	Stopping  <-chan struct{}             // closed when the console shuts down: those who wait are answered; nil: never

@@ -59,6 +59,7 @@ func startApp(ctx context.Context, db *database, o appConfig) (*app, error) {
 		Sessions:  people.NewSessions(db, strings.HasPrefix(o.publicURL, "https:")),
 		Reads:     db,
 		Pages:     db,
+		CaseReads: db,
 		Directory: db,
 		Ready:     db.Ping,
 		Stopping:  stopping,
