@@ -41,7 +41,7 @@ func TestApproveThenDoneAndReadBack(t *testing.T) {
 	p.open(link).says("Opening this page has not used it.")
 	p.open(link).follow("main button").want(http.StatusOK).at("/approvals").says("SKU-4411 to 105")
 	p.follow(`a[href="/actions/`+a.ID+`"]`).says("SKU-4411 to 105", "100", "Supplier invoice 2214 raised the cost.",
-		"written by the program", "Approve: SKU-4411 to 105", a.ProposalHash, a.PayloadHash)
+		"written by the program", "nothing else for this target", "Approve: SKU-4411 to 105", a.ProposalHash, a.PayloadHash)
 	p.approve().want(http.StatusOK).says("Recorded: you approved SKU-4411 to 105")
 
 	done := c.reaches(t, a.ID, "applied")

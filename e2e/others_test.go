@@ -15,10 +15,10 @@ func TestBothLanguages(t *testing.T) {
 	t.Parallel()
 	c := orSkip(t, here.demo)
 	tool := c.tool(t, "", "")
-	a := c.priceOf(t, tool, "SKU-4411", 105)
+	a := c.priceOf(t, tool, "SKU-7788", 105)
 	p := c.as(t, "support", tool).open("/actions/" + a.ID)
-	english := []string{"Waiting for approval, not submitted yet", "Approve: SKU-4411 to 105", "Reject, this will not run"}
-	chinese := []string{"待审批，尚未提交", "批准：SKU-4411 改为 105", "拒绝，不执行"}
+	english := []string{"Waiting for approval, not submitted yet", "Approve: SKU-7788 to 105", "Reject, this will not run"}
+	chinese := []string{"待审批，尚未提交", "批准：SKU-7788 改为 105", "拒绝，不执行"}
 	p.says(english...)
 	p.follow(".switch button").at("/actions/" + a.ID).says(chinese...).lacks(english...)
 	if lang := eval[string](p, "document.documentElement.lang"); lang != "zh-Hans" {

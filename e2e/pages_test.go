@@ -107,7 +107,7 @@ func (p *tab) checkAxe(look, colours string) {
 	p.t.Helper()
 	rules := ""
 	if colours == "dark" {
-		rules = `runOnly: ["cat.color"],`
+		rules = `runOnly: ["color-contrast", "link-in-text-block"],`
 	}
 	found := eval[[]byte](p, `axe.run(document, {`+rules+` resultTypes: ["violations"], reporter: "v2"}).then(r =>
 		r.violations.map(v => ({rule: v.id, help: v.help, where: v.nodes.slice(0, 3).map(n => n.html.slice(0, 160) + " — " + n.failureSummary)})))`)

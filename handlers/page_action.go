@@ -69,7 +69,7 @@ func (s *server) look(r *http.Request, c caller) (actionView, error) {
 func (v *actionView) past(p approvals.Past, viewer people.Viewer) {
 	v.caseID = p.Blocking
 	for _, a := range p.OnTarget {
-		if viewer.Sees(approvals.SubjectOf(a, "")) {
+		if a.Terms.Write && viewer.Sees(approvals.SubjectOf(a, "")) {
 			v.onTarget = append(v.onTarget, a)
 		}
 	}
