@@ -246,6 +246,7 @@ func TestALaterCodeDoesNotReplaceWhyItFailed(t *testing.T) {
 	l := newLife(t).sent()
 	l.do(l.failure("t1", "E1", false), Failed)
 	l.do(l.failure("t1", "E2", false), Failed)
+	l.do(l.reading("7", HoldsFalse), Failed)
 	if l.a.FailureCode != "E1" {
 		t.Errorf("code %q", l.a.FailureCode)
 	}

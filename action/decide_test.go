@@ -278,7 +278,13 @@ func TestTheUsualLife(t *testing.T) {
 	l.do(l.vote(mia, true), Confirmed)
 	l.do(l.claim(executor, "c1"), Executing)
 	l.do(l.attempt("c1", "t1"), Executing)
-	l.do(l.receipt("t1", Success, ProvesCompleted), Applied)
+	if since := noon.Add(time.Hour); !l.a.Since.Equal(since) {
+		t.Errorf("executing since %v, want %v", l.a.Since, since)
+	}
+	l.wait(time.Second).do(l.receipt("t1", Success, ProvesCompleted), Applied)
+	if !l.a.Since.Equal(l.now) || !l.a.ProvenAt.Equal(l.now) {
+		t.Errorf("applied since %v, proven at %v, now %v", l.a.Since, l.a.ProvenAt, l.now)
+	}
 	if l.a.Claim == nil || !l.a.Claim.Over || l.a.Executions() != 1 {
 		t.Errorf("claim %+v, %d executions", l.a.Claim, l.a.Executions())
 	}
