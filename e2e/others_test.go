@@ -89,7 +89,11 @@ func TestHistoryFindsByAnyIdOrHash(t *testing.T) {
 	if len(lines) != 4 || !strings.Contains(lines[0], "attachment") || lines[1] != "239,187,191" || !strings.Contains(lines[3], a.ID) || !strings.Contains(lines[3], "applied") {
 		t.Errorf("the file:\n%s", csv)
 	}
-	p.open("/history?from=2020-13-01").want(http.StatusUnprocessableEntity)
+	p.open("/history").fill("#approver", "nobody-here").follow(".filter button")
+	p.want(http.StatusUnprocessableEntity).says("Nobody here has this name.").lacks("Nothing fits the filter")
+	if p.value("#approver") != "nobody-here" {
+		t.Error("what was typed is gone")
+	}
 }
 
 func TestToolsPage(t *testing.T) {

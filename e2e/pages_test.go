@@ -145,7 +145,7 @@ func (p *tab) picture(look string) {
 type scene struct {
 	console                                *console
 	support, second, third, auditor, admin string // links
-	used                                   string // a link that is used up
+	used, unused                           string // links that are used up, or never used
 	tool                                   string
 	actions                                map[string]api.Action
 }
@@ -162,6 +162,7 @@ func (c *console) setScene(t *testing.T) *scene {
 	_, s.third = c.person(t, "support", own...)
 	_, s.auditor = c.person(t, "auditor")
 	_, s.admin = c.person(t, "admin")
+	_, s.unused = c.person(t, "ops")
 	_, s.used = c.person(t, "support", own...)
 	decider := c.browser(t).enter(s.used)
 
@@ -223,7 +224,7 @@ func (s *scene) of(name string) string { return "/actions/" + s.actions[name].ID
 // outside are the pages of somebody who is not signed in.
 func (s *scene) outside() []shown {
 	return []shown{
-		at("sign-in", "/login"), at("link", s.auditor),
+		at("sign-in", "/login"), at("link", s.unused),
 		refusal("link-used", http.StatusUnauthorized, func(p *tab) { p.open(s.used) }),
 		refusal("sign-in-wrong", http.StatusUnauthorized, func(p *tab) {
 			p.open("/login").fill("#username", unique("x")).fill("#password", "wrong").follow("main button")

@@ -93,7 +93,7 @@ func (s *server) personNamed(r *http.Request, name string, refusal *action.Refus
 		return p.ID == name || strings.EqualFold(p.Username, name) || strings.EqualFold(p.Name, name)
 	})
 	if i < 0 {
-		refusal.At("/approver", "is the name of nobody here")
+		refusal.Because("approver").At("/approver", "is the name of nobody here")
 		return "", nil
 	}
 	return persons[i].ID, nil

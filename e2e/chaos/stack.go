@@ -288,7 +288,7 @@ func (s *stack) startExecutors(ctx context.Context) error {
 	}
 	var config bytes.Buffer
 	err = yaml.NewEncoder(&config).Encode(map[string]any{
-		"console": s.console, "key": map[string]string{"env": keyEnv}, "concurrency": 8, "wait": "5s", "poll": "50ms", "stop_within": "5s",
+		"console": s.console, "key": map[string]string{"env": keyEnv}, "concurrency": 8, "wait": "5s", "poll": "50ms", "stop_within": "5s", "probe_after": "1s",
 		"systems": []any{map[string]any{"tools": []string{"refunds.*"}, "base_url": s.shop.url + "/refunds",
 			"read_token": map[string]string{"env": readEnv}, "write_token": map[string]string{"env": writeEnv}}},
 	})
