@@ -373,7 +373,11 @@ func (w *walk) again(r *rapid.T) {
 	if tr.Event.Kind != "" || !reflect.DeepEqual(w.a, before) {
 		w.r.Fatalf("%T again wrote %s", c, tr.Event.Kind)
 	}
-	if err != nil && !slices.Contains([]Code{LeaseLost, StaleRevision, VersionConflict}, AsRefusal(err).Code) {
+	lost := []Code{LeaseLost, StaleRevision, VersionConflict}
+	if _, taken := c.(TakeCase); taken {
+		lost = append(lost, AlreadyClaimed) // somebody else has it by now
+	}
+	if err != nil && !slices.Contains(lost, AsRefusal(err).Code) {
 		w.r.Fatalf("%T again: %v", c, err)
 	}
 }
