@@ -76,8 +76,16 @@ func TestReport13_ARevokedApproverDoesNotCount(t *testing.T) {
 	l.proposed().do(l.vote(mia, true), Proposed)
 	l.authority = map[string][]string{ben.ID: {"support"}, ops.ID: {"support"}}
 	l.do(l.vote(ben, true), Proposed)
+	if counts := l.snap().Approvals(); len(counts) != 1 || counts[ben.ID] == nil {
+		t.Errorf("counted are %v", counts)
+	}
 	l.do(l.vote(ops, true), Confirmed)
 	l.check()
+	no := newLife(t).proposed()
+	no.do(no.vote(mia, false), Rejected)
+	if counts := no.snap().Approvals(); len(counts) != 0 {
+		t.Errorf("a no counts as a yes: %v", counts)
+	}
 }
 
 func TestWhoMayDecide(t *testing.T) {
