@@ -1,0 +1,83 @@
+package action
+
+import (
+	"encoding/json"
+
+	"pgregory.net/rapid"
+)
+
+func (w *walk) people() map[string]func(*rapid.T) {
+	return map[string]func(*rapid.T){
+		"submit": func(*rapid.T) { w.give(w.submit()) },
+		"revise": func(r *rapid.T) {
+			c := w.revise()
+			c.Payload = []byte(rapid.SampledFrom([]string{payload5, payload6}).Draw(r, "payload"))
+			w.give(c)
+		},
+		"vote": func(r *rapid.T) {
+			c := w.vote(rapid.SampledFrom([]By{mia, ben, ops}).Draw(r, "by"), rapid.IntRange(0, 4).Draw(r, "yes") > 0)
+			c.StepUp = rapid.Bool().Draw(r, "step up")
+			if rapid.IntRange(0, 3).Draw(r, "other op") == 0 {
+				c.Op = w.op()
+			}
+			w.give(c)
+		},
+		"authority": func(r *rapid.T) {
+			w.authority = map[string][]string{mia.ID: {"support"}}
+			if rapid.Bool().Draw(r, "ben may") {
+				w.authority[ben.ID] = []string{"support", "ops"}
+			}
+		},
+		"settle": func(r *rapid.T) {
+			c := w.settle(rapid.SampledFrom([]string{Happened, DidNotHappen, Partly}).Draw(r, "verdict"))
+			c.By = rapid.SampledFrom([]By{ops, otto}).Draw(r, "by")
+			w.give(c)
+		},
+		"confirm": func(r *rapid.T) {
+			w.give(w.confirm(rapid.SampledFrom([]By{ops, otto}).Draw(r, "by"), rapid.Bool().Draw(r, "agree")))
+		},
+		"hold": func(r *rapid.T) {
+			by := rapid.SampledFrom([]By{ops, otto}).Draw(r, "by")
+			w.give(rapid.SampledFrom([]Command{w.take(by), w.handOver(by, otto), w.handOver(by, By{}), w.askAgain(by)}).Draw(r, "how"))
+		},
+	}
+}
+
+func (w *walk) machines() map[string]func(*rapid.T) {
+	claim := rapid.SampledFrom([]string{"c1", "c2", "c3"})
+	attempt := rapid.SampledFrom([]string{"t1", "t2", "t3"})
+	by := rapid.SampledFrom([]By{executor, executor, rival})
+	return map[string]func(*rapid.T){
+		"claim": func(r *rapid.T) { w.give(w.claim(by.Draw(r, "by"), claim.Draw(r, "claim"))) },
+		"renew": func(r *rapid.T) {
+			w.give(Renew{Op: w.op(), By: by.Draw(r, "by"), ClaimID: claim.Draw(r, "claim")})
+		},
+		"release": func(r *rapid.T) {
+			w.give(Release{Op: w.op(), By: executor, ClaimID: claim.Draw(r, "claim"), Code: rapid.SampledFrom([]string{"", "", "FORBIDDEN"}).Draw(r, "code")})
+		},
+		"attempt": func(r *rapid.T) {
+			c := w.attempt(claim.Draw(r, "claim"), attempt.Draw(r, "attempt"))
+			c.Fingerprint = rapid.SampledFrom([]string{"fp", "fp", "other"}).Draw(r, "fingerprint")
+			w.give(c)
+		},
+		"receipt": func(r *rapid.T) {
+			c := w.receipt(attempt.Draw(r, "attempt"), rapid.SampledFrom([]Outcome{Success, Failure, Unknown, "", "MAYBE"}).Draw(r, "outcome"),
+				rapid.SampledFrom([]Proof{ProvesNothing, ProvesAccepted, ProvesQueued, ProvesCompleted}).Draw(r, "proves"))
+			c.Receipt.Conflict = rapid.Bool().Draw(r, "conflict")
+			c.Receipt.Code = rapid.SampledFrom([]string{"", "", "EXECUTION_ERROR"}).Draw(r, "code")
+			c.Receipt.Body = json.RawMessage(`{"a": "<\u2028>"}`)
+			w.give(c)
+		},
+		"observation": func(r *rapid.T) {
+			c := w.reading(rapid.SampledFrom([]string{"", "7", "7", "8"}).Draw(r, "version"),
+				rapid.SampledFrom([]Holds{HoldsUnknown, HoldsTrue, HoldsFalse}).Draw(r, "holds"))
+			c.Needs = rapid.SampledFrom([][]Need{nil, {}, {{Role: "support", Approvals: 2}}}).Draw(r, "needs")
+			w.give(c)
+		},
+		"evidence": func(r *rapid.T) {
+			w.give(w.evidence(rapid.SampledFrom([]string{FoundSucceeded, FoundNotExecuted, FoundFailed, FoundUnknown, "?"}).Draw(r, "outcome"),
+				rapid.SampledFrom([]Proof{ProvesNothing, ProvesAccepted, ProvesCompleted}).Draw(r, "proves")))
+		},
+		"retry": func(r *rapid.T) { w.give(w.retry(claim.Draw(r, "claim"))) },
+	}
+}
