@@ -17,6 +17,7 @@ type Case struct {
 	Believed State  `json:"believed,omitempty"`
 	Ground   string `json:"ground,omitempty"`
 	News     string `json:"news,omitempty"`
+	Other    string `json:"other,omitempty"` // the action that has undone this one meanwhile
 
 	Verdict  *Verdict  `json:"-"` // the one that stands
 	Pending  *Verdict  `json:"-"` // waits for a second person
@@ -42,6 +43,8 @@ const (
 	WhyMismatch       = "mismatch"
 	WhyEarlierAttempt = "earlier-attempt-open"
 	WhyContradiction  = "contradiction"
+	WhyCompensation   = "compensation-failed" // it was to undo another action, and was refused
+	WhyCompensated    = "compensated"         // it took effect, and another action has undone it meanwhile
 )
 
 // Verdict is what a person found out about an unknown outcome. It is never

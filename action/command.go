@@ -149,6 +149,8 @@ type AddReceipt struct {
 	By      By
 	Receipt Receipt
 	CaseID  string
+	// UndoneBy is the action that was sent to undo this one, if any was.
+	UndoneBy string
 }
 
 // AddObservation reports a read-only query. Needs is what the rules ask for
@@ -166,6 +168,7 @@ type AddEvidence struct {
 	Found    Found
 	Snapshot json.RawMessage // what was answered
 	CaseID   string
+	UndoneBy string // as in AddReceipt
 }
 
 // StartRetry picks up the one safe retry of an unknown outcome, of exactly what

@@ -39,8 +39,12 @@ func (c AddReceipt) decide(s Snapshot) (Transition, error) {
 		d.Receipt.Proves = s.Action.worth(c.Receipt.Proves)
 	}
 	to, why := s.afterReceipt(attempt, d.Receipt)
+	to, why = s.afterLate(d.Receipt.Proves, c.UndoneBy, to, why)
 	if why != "" {
 		d.Case = s.newCase(c.CaseID, why, c.op())
+		if why == WhyCompensated {
+			d.Case.Other = c.UndoneBy
+		}
 	}
 	t, err := s.step(c.op(), c.By, KindReceipt, to, d, receiptBody{Body: c.Receipt.Body})
 	if why != "" {
@@ -111,11 +115,11 @@ func (s Snapshot) afterFailure(t Attempt, r Receipt) (State, string) {
 	case !a.State.In(Accepted, Applied, ResultUnknown), a.State == ResultUnknown && !a.settles():
 	case a.State == ResultUnknown && a.Proven == ProvesNothing:
 		if last {
-			return Failed, ""
+			return a.notDone()
 		}
 	case t.Outcome != Success && !last:
 	case last && a.State != Applied && a.awaitsCompletion() && a.Proven != ProvesCompleted && r.Code != NotSent:
-		return Failed, "" // accepted, and refused later
+		return a.notDone() // accepted, and refused later
 	default:
 		return ResultUnknown, WhyContradiction
 	}
@@ -127,8 +131,10 @@ func (s Snapshot) refused(t Attempt, r Receipt, last bool) (State, string) {
 	switch {
 	case last && r.Conflict && t.Number == 1:
 		return Conflict, ""
-	case last:
+	case last && r.Code == NotSent:
 		return Failed, ""
+	case last:
+		return s.Action.notDone()
 	case t.ClaimID == s.Action.Claim.ID:
 		return ResultUnknown, WhyEarlierAttempt
 	}
@@ -136,8 +142,11 @@ func (s Snapshot) refused(t Attempt, r Receipt, last bool) (State, string) {
 }
 
 // settles reports whether evidence alone may settle the open case. What
-// contradicts itself, or was done in part, is left to people.
-func (a Action) settles() bool { return a.Case.Kind == CaseUnknown && a.verdict() != Partly }
+// contradicts itself, was done in part, or did not undo what it should, is left
+// to people.
+func (a Action) settles() bool {
+	return a.Case.Kind == CaseUnknown && a.Case.Why != WhyCompensation && a.verdict() != Partly
+}
 
 func (a Action) attempt(id string) (Attempt, bool) {
 	for _, t := range a.Attempts {

@@ -207,13 +207,16 @@ func (s Snapshot) newCase(id, why, op string) *Case {
 	c := Case{ID: id, Kind: CaseUnknown, Why: why, OpenedAt: s.Now, Open: true, Believed: a.State, Ground: a.sinceOp, News: op}
 	if was := a.Case; a.CaseID() != "" {
 		c = Case{ID: was.ID, Kind: was.Kind, Why: was.Why, OpenedAt: was.OpenedAt, Open: true,
-			Believed: was.Believed, Ground: was.Ground, News: was.News}
-		if why == WhyContradiction { // to what had been found out meanwhile
+			Believed: was.Believed, Ground: was.Ground, News: was.News, Other: was.Other}
+		if why == WhyContradiction || why == WhyCompensated { // to what had been found out meanwhile
 			c.Ground, c.News = a.foundBy(), op
 		}
 	}
-	if why == WhyContradiction {
+	switch why {
+	case WhyContradiction, WhyCompensated:
 		c.Kind, c.Why = CaseContradiction, why
+	case WhyCompensation:
+		c.Why = why
 	}
 	return &c
 }

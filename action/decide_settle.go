@@ -33,8 +33,12 @@ func (c AddEvidence) decide(s Snapshot) (Transition, error) {
 	}
 	d := evidenced{Found: c.found(a)}
 	to, why := s.afterEvidence(d.Found)
+	to, why = s.afterLate(d.Found.Proves, c.UndoneBy, to, why)
 	if why != "" {
 		d.Case = s.newCase(c.CaseID, why, c.op())
+		if why == WhyCompensated {
+			d.Case.Other = c.UndoneBy
+		}
 	}
 	t, err := s.step(c.op(), c.By, KindEvidence, to, d, evidenceBody{Snapshot: c.Snapshot})
 	if why != "" {
@@ -66,7 +70,7 @@ func (s Snapshot) afterRefusal() (State, string) {
 	awaited := a.awaitsCompletion() && a.Proven != ProvesCompleted
 	switch {
 	case open && (a.Proven == ProvesNothing || awaited), a.State == Accepted && awaited:
-		return Failed, ""
+		return a.notDone()
 	case a.said(FoundFailed): // weighed then
 	case open, a.State.In(Accepted, Applied):
 		return ResultUnknown, WhyContradiction
@@ -88,7 +92,7 @@ func (s Snapshot) afterMiss() (State, string) {
 	case !a.NotExecuted && (a.State.In(Accepted, Applied) || open && a.Proven != ProvesNothing):
 		return ResultUnknown, WhyContradiction
 	case open && a.Proven == ProvesNothing && s.fenced() && s.mayRetry() != nil:
-		return Failed, ""
+		return a.notDone()
 	}
 	return a.State, ""
 }

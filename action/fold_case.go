@@ -14,7 +14,7 @@ func (a *Action) openCase(c *Case) {
 	}
 	if was := a.Case; was != nil && was.ID == c.ID {
 		now := *was
-		now.Kind, now.Why, now.Believed, now.Ground, now.News = c.Kind, c.Why, c.Believed, c.Ground, c.News
+		now.Kind, now.Why, now.Believed, now.Ground, now.News, now.Other = c.Kind, c.Why, c.Believed, c.Ground, c.News, c.Other
 		a.Case = &now
 		return
 	} else if was != nil {

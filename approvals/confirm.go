@@ -95,6 +95,11 @@ func (s *Service) Claim(ctx context.Context, client people.Client, ref, claimID 
 		if again || snap.Action.State == action.ResultUnknown {
 			return action.StartRetry{By: client.By(), ClaimID: claimID, ProposalHash: b.ProposalHash, ObjectVersion: b.ObjectVersion}, nil
 		}
+		if _, claimed := snap.Action.Done("claim:" + claimID); !claimed {
+			if err := s.stillFollows(ctx, snap.Action); err != nil {
+				return nil, err
+			}
+		}
 		return action.TakeClaim{By: client.By(), ClaimID: claimID, ProposalHash: b.ProposalHash, ObjectVersion: b.ObjectVersion}, nil
 	})
 	if err != nil {

@@ -103,6 +103,9 @@ func (s *Service) prepare(ctx context.Context, client people.Client, p Proposal,
 		if err := s.underCap(ctx, client.ID); err != nil {
 			return none, time.Time{}, err
 		}
+		if err := s.follows(ctx, p.Links, tool.Contract, c.Target, c.ObjectVersion); err != nil {
+			return none, time.Time{}, err
+		}
 	}
 	cmd := action.Propose{Op: op, By: client.By(), ID: action.NewID("act"), Draft: p.Draft, Tool: tool.Name, Actor: p.Actor,
 		Entry: p.Entry, TaskID: p.TaskID, RequestID: p.RequestID, Links: p.Links, Key: action.NewID("exk"), Ref: action.NewRef(),
@@ -140,6 +143,9 @@ func check(ctx context.Context, tool *rule.Tool, p Proposal) (action.Content, er
 	terms := termsOf(tool.Contract)
 	if terms.SecondPerson, err = tool.Rules.SecondPerson(ctx, canonical); err != nil {
 		return none, err
+	}
+	if p.Links.Compensates != "" { // what undoes something is tried once
+		terms.RetrySameKey = false
 	}
 	return action.Content{ToolVersion: tool.Version, Scope: scope, Target: target, ObjectVersion: p.ObjectVersion, Payload: canonical,
 		Reason: p.Reason, ExpiresIn: expires, Terms: terms, Needs: demand.Needs}, nil
@@ -241,8 +247,11 @@ func (s *Service) Submit(ctx context.Context, client people.Client, id string, i
 			return nil, err
 		}
 		life := a.ExpiresIn
-		c, err := check(ctx, tool, Proposal{Actor: a.Actor, Target: a.Target, ObjectVersion: a.ObjectVersion, Payload: a.Payload, ExpiresIn: &life})
+		c, err := check(ctx, tool, Proposal{Actor: a.Actor, Target: a.Target, ObjectVersion: a.ObjectVersion, Payload: a.Payload, ExpiresIn: &life, Links: a.Links})
 		if err != nil {
+			return nil, err
+		}
+		if err := s.follows(ctx, a.Links, tool.Contract, c.Target, c.ObjectVersion); err != nil {
 			return nil, err
 		}
 		if err := people.ClientMay(client, people.ToPropose, people.Subject{Tool: a.Tool, Scope: c.Scope, Entry: a.Entry}); err != nil {
@@ -281,9 +290,14 @@ func (s *Service) Revise(ctx context.Context, client people.Client, id string, i
 		if err != nil {
 			return nil, action.Under("/payload", err)
 		}
-		c, err := check(ctx, tool, Proposal{Actor: a.Actor, Target: a.Target, ObjectVersion: r.ObjectVersion, Payload: canonical, Reason: r.Reason, ExpiresIn: r.ExpiresIn})
+		c, err := check(ctx, tool, Proposal{Actor: a.Actor, Target: a.Target, ObjectVersion: r.ObjectVersion, Payload: canonical, Reason: r.Reason, ExpiresIn: r.ExpiresIn, Links: a.Links})
 		if err != nil {
 			return nil, err
+		}
+		if a.State == action.Proposed {
+			if err := s.follows(ctx, a.Links, tool.Contract, c.Target, c.ObjectVersion); err != nil {
+				return nil, err
+			}
 		}
 		if err := people.ClientMay(client, people.ToPropose, people.Subject{Tool: a.Tool, Scope: c.Scope, Entry: a.Entry}); err != nil {
 			return nil, err

@@ -3,11 +3,13 @@ package approvals_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"countersign/action"
 	"countersign/approvals"
 	"countersign/store"
 	"countersign/store/stage"
+	"countersign/store/storetest"
 	"countersign/triage"
 )
 
@@ -79,12 +81,14 @@ func TestAnOpenCaseHoldsItsTargetUp(t *testing.T) {
 	}
 
 	// A linked action is how it is put right; another target has nothing to do with it.
-	for name, links := range map[string]action.Links{"compensates": {Compensates: lost.ID}, "resumes": {Resumes: lost.ID}, "replaces": {Replaces: lost.ID}} {
+	past := *s // what was sent cannot take effect any more
+	past.Console = s.Open(storetest.Skewed(s.DSN, 2*time.Minute), store.Options{MaxConns: 4})
+	for name, links := range map[string]action.Links{"resumes": {Resumes: lost.ID}, "replaces": {Replaces: lost.ID}} {
 		p := stage.Proposal(stage.SetPrice, product, float64(200+len(name)))
 		p.Links = links
-		a, claim := s.Claim(s.Approve(s.Propose(p), s.Mia))
-		a, attempt := s.Start(a, claim)
-		if a = s.Report(a, stage.Receipt(attempt, claim, action.Success)); a.State != action.Applied {
+		a, claim := past.Claim(past.Approve(past.Propose(p), s.Mia))
+		a, attempt := past.Start(a, claim)
+		if a = past.Report(a, stage.Receipt(attempt, claim, action.Success)); a.State != action.Applied {
 			t.Errorf("an action that %s it is %s", name, a.State)
 		}
 	}

@@ -98,6 +98,8 @@ func (b *bench) config() execution.Config {
 				ReadToken: execution.NewSecret(b.tokens.CatalogRead), WriteToken: execution.NewSecret(b.tokens.CatalogWrite)},
 			{Tools: []string{"refunds.*"}, BaseURL: b.shop.URL + "/refunds",
 				ReadToken: execution.NewSecret(b.tokens.RefundsRead), WriteToken: execution.NewSecret(b.tokens.RefundsWrite)},
+			{Tools: []string{"orders.*"}, BaseURL: b.shop.URL + "/orders",
+				ReadToken: execution.NewSecret(b.tokens.OrdersRead), WriteToken: execution.NewSecret(b.tokens.OrdersWrite)},
 		},
 	}
 }
@@ -218,7 +220,7 @@ func (b *bench) product(id string) (price float64, version int) {
 // executions is how often the shop really did what a key asked for.
 func (b *bench) executions(system, key string) int {
 	b.T.Helper()
-	token := map[string]string{"catalog": b.tokens.CatalogRead, "refunds": b.tokens.RefundsRead}[system]
+	token := map[string]string{"catalog": b.tokens.CatalogRead, "refunds": b.tokens.RefundsRead, "orders": b.tokens.OrdersRead}[system]
 	var o struct {
 		Executions int `json:"executions"`
 	}

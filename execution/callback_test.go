@@ -14,7 +14,7 @@ func (b *bench) calledBack() {
 	_, err := b.Callbacks.AddSecret(b.T.Context(), refund, b.tokens.RefundsSecret, by)
 	b.must(err)
 	b.must(b.refunds.CallBack(b.T.Context(), b.console.URL+"/v1/callbacks/"+refund, ""))
-	b.arm(`{"system":"refunds","method":"GET","path":"/operations","fault":"error-before","count":0}`)
+	b.arm(`{"system":"refunds","method":"GET","path":"/refunds/operations","fault":"error-before","count":0}`)
 }
 
 func (b *bench) refund(order string) action.Action {

@@ -121,13 +121,14 @@ func TestE2_UnknownIsAskedFor(t *testing.T) {
 func TestB6_WhatCannotBeFoundOutStaysUnknown(t *testing.T) {
 	b := newBench(t)
 	b.arm(`{"object":"10080","fault":"act-then-reset"}`)
-	b.arm(`{"system":"refunds","method":"GET","path":"/operations","fault":"error-before","count":0}`)
+	b.arm(`{"system":"refunds","method":"GET","path":"/refunds/operations","fault":"error-before","count":0}`)
 	a := b.approve(b.propose(refund, "u-li-na", `{"order_id":"10080","amount":10,"reason":"arrived broken"}`, ""))
 	b.start(b.config())
 	done := b.awaitState(a.ID, action.ResultUnknown)
 	if done.CaseID() == "" || done.Executions() != 1 {
 		t.Errorf("case %q, %d attempts", done.CaseID(), done.Executions())
 	}
+	b.shopDo("DELETE", "/faults", b.tokens.Control, "")
 	if n := b.executions("refunds", a.ExecutionKey); n != 1 {
 		t.Errorf("paid %d times", n)
 	}

@@ -18,6 +18,14 @@ func (s *server) represent(ctx context.Context, c caller, now time.Time, actions
 	if err != nil {
 		return nil, err
 	}
+	ids := make([]string, len(actions))
+	for i, a := range actions {
+		ids[i] = a.ID
+	}
+	linked, err := s.Reads.Linked(ctx, ids...)
+	if err != nil {
+		return nil, err
+	}
 	outputs := outputs{s: s, known: map[string]*contract.Contract{}}
 	shown := make([]api.Action, len(actions))
 	for i, a := range actions {
@@ -34,7 +42,8 @@ func (s *server) represent(ctx context.Context, c caller, now time.Time, actions
 		}
 		out.Result = resultOf(out)
 		out.Statement = statementOf(a, tool.Contract, now, web.English)
-		out.Links = api.Links{Page: s.PublicURL + "/actions/" + a.ID}
+		out.Links = linksOf(c, a, linked, now)
+		out.Links.Page = s.PublicURL + "/actions/" + a.ID
 		if a.Confirmation != nil {
 			token, err := s.Approvals.Signer().Token(ctx, a)
 			if err != nil {
@@ -61,6 +70,18 @@ func actionOf(a action.Action, now time.Time) api.Action {
 			SendBy: t.SendBy.UTC(), Outcome: orNull(string(t.Outcome))})
 	}
 	return out
+}
+
+// linksOf is what the caller may know of the actions that belong to one.
+func linksOf(c caller, a action.Action, linked []action.Action, now time.Time) api.Links {
+	l := api.Links{Compensates: orNull(a.Links.Compensates), Resumes: orNull(a.Links.Resumes), Replaces: orNull(a.Links.Replaces),
+		LinkedBy: []api.LinkedAction{}}
+	for _, f := range linked {
+		if id, how := f.Links.To(); id == a.ID && c.viewer().Sees(approvals.SubjectOf(f, "")) {
+			l.LinkedBy = append(l.LinkedBy, api.LinkedAction{ActionID: f.ID, Link: how, State: string(f.StateAt(now))})
+		}
+	}
+	return l
 }
 
 func actorOf(a action.Actor) api.Actor { return api.Actor{ID: a.ID, Name: orNull(a.Name)} }

@@ -102,7 +102,7 @@ func apiRoutes() []route {
 		{post, "/v1/actions", "propose", proposer, (*server).propose, 0, &call{status: 201, body: api.Propose{}, answer: api.Action{}, headers: idempotencyHeader(),
 			about: "Propose an action. Repeating the request with its key gives the same action, marked Idempotent-Replayed: true.",
 			refuses: changing(action.MissingIdempotencyKey, action.IdempotencyKeyReused, action.IdempotencyKeyInUse, action.UnknownTool, action.InvalidPayload,
-				action.DuplicateOpenAction, action.TargetBlocked, action.ToolUnavailable)}},
+				action.DuplicateOpenAction, action.TargetBlocked, action.ToolUnavailable, action.WrongState, action.VersionConflict)}},
 		{get, "/v1/actions", "listActions", everyKey(), (*server).listActions, 0, &call{status: 200, answer: api.List[api.Action]{}, query: filterParams(),
 			about: "Actions that the key may see, newest first.", refuses: refuses(action.InvalidArgument)}},
 		{get, "/v1/actions/{id}", "getAction", everyKey(), (*server).getAction, maxWait, &call{status: 200, answer: api.Action{}, query: waitParams(),
@@ -155,7 +155,7 @@ func changing(more ...action.Code) []action.Code {
 
 func contentRefusals() []action.Code {
 	return refuses(action.PreconditionRequired, action.StaleRevision, action.WrongState, action.ExpiredCode, action.InvalidPayload,
-		action.UnknownTool, action.ToolUnavailable, action.DuplicateOpenAction, action.TargetBlocked)
+		action.UnknownTool, action.ToolUnavailable, action.DuplicateOpenAction, action.TargetBlocked, action.VersionConflict)
 }
 
 func entryParam() []param {

@@ -89,6 +89,7 @@ CREATE INDEX actions_case_person ON actions (coalesce(key_until, 'infinity'), ca
 CREATE INDEX actions_case_second ON actions (coalesce(key_until, 'infinity'), case_since, id) WHERE case_pending;
 CREATE INDEX actions_case_open ON actions (coalesce(key_until, 'infinity'), case_since, id) WHERE case_id IS NOT NULL;
 CREATE INDEX actions_case_closed ON actions (case_closed_at DESC, id DESC) WHERE case_closed_at IS NOT NULL;
+CREATE INDEX actions_links ON actions USING gin (links) WHERE links <> '{}';
 CREATE INDEX actions_client_open ON actions (client_id) WHERE state = 'proposed';
 
 -- hold_target takes the one lock of a target, for the rest of the transaction,
@@ -131,8 +132,9 @@ BEGIN
     IF found IS NOT NULL THEN RETURN 'blocked:' || found; END IF;
     IF look = 'run' THEN
         SELECT a.id INTO found FROM actions a
-         WHERE a.target_type = self_type AND a.target_id = self_id AND a.open_attempt AND a.id <> self
-           AND NOT a.id = ANY (self_links) AND a.block <> 'none'
+         WHERE a.target_type = self_type AND a.target_id = self_id AND a.id <> self AND a.block <> 'none'
+           AND (a.open_attempt AND NOT a.id = ANY (self_links)
+                OR a.state = 'executing' AND (a.id = ANY (self_links) OR self = ANY (a.links))) -- an action and what undoes it
          LIMIT 1;
         IF found IS NOT NULL THEN RETURN 'busy:' || found; END IF;
     END IF;

@@ -220,3 +220,15 @@ WHERE e.subject = ANY ($1) ORDER BY e.subject, e.version`, pq.StringArray(ids))
 	}
 	return actions, now, nil
 }
+
+// Linked returns the actions that compensate, resume or replace any of these,
+// oldest first.
+func (db *DB) Linked(ctx context.Context, ids ...string) ([]action.Action, error) {
+	var linked []string
+	err := db.selectAll(ctx, &linked, `SELECT id FROM actions WHERE links && $1 AND links <> '{}' ORDER BY id LIMIT 1000`, pq.StringArray(ids))
+	if err != nil || len(linked) == 0 {
+		return nil, err
+	}
+	actions, _, err := db.fold(ctx, linked)
+	return actions, err
+}

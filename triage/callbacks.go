@@ -44,7 +44,7 @@ type ParkedCallback struct {
 // Callbacks takes what business systems tell by themselves of operations that
 // they were asked for.
 type Callbacks struct {
-	ledger    action.Ledger
+	ledger    Ledger
 	store     CallbackStore
 	catalogue *rule.Catalogue
 	seal      cipher.AEAD
@@ -52,7 +52,7 @@ type Callbacks struct {
 
 // NewCallbacks makes it. secret is the console's: it seals the secrets that
 // callbacks are signed with.
-func NewCallbacks(l action.Ledger, s CallbackStore, c *rule.Catalogue, secret []byte) (*Callbacks, error) {
+func NewCallbacks(l Ledger, s CallbackStore, c *rule.Catalogue, secret []byte) (*Callbacks, error) {
 	seal, err := sealer(secret)
 	if err != nil {
 		return nil, err
@@ -152,7 +152,11 @@ func (c *Callbacks) evidence(ctx context.Context, a action.Action, p ParkedCallb
 	_, reading := tool.Contract.ReadCallback(p.Body)
 	f := action.Found{ID: "webhook:" + p.WebhookID, Source: CallbackSource}
 	f.Outcome, f.Proves = outcomeOf(reading)
-	return action.AddEvidence{By: action.By{Kind: action.BySystem, ID: "callback:" + p.Tool, Name: "Callback about " + p.Tool},
+	undone, err := undoneBy(ctx, c.ledger, a)
+	if err != nil {
+		return nil, err
+	}
+	return action.AddEvidence{UndoneBy: undone, By: action.By{Kind: action.BySystem, ID: "callback:" + p.Tool, Name: "Callback about " + p.Tool},
 		CaseID: action.NewID("cas"), Snapshot: p.Body, Found: f}, nil
 }
 

@@ -42,9 +42,14 @@ func (s *Service) Report(ctx context.Context, client people.Client, id string, r
 		}
 		number := 0
 		for _, t := range a.Attempts {
-			if t.ID == r.AttemptID {
-				number = t.Number
+			if t.ID != r.AttemptID {
+				continue
 			}
+			if t.ClaimID != r.ClaimID {
+				return nil, action.Refuse(action.InvalidArgument, "The receipt is not from whoever made this attempt.").
+					At("/claim_id", "must be the claim_id of the attempt")
+			}
+			number = t.Number
 		}
 		judged := tool.Contract.Judge(contract.Claimed{Result: action.Outcome(r.Outcome), Proves: action.Proof(r.Proves),
 			Status: r.HTTPStatus, Code: r.Code, Attempt: number, Body: r.Body})
@@ -52,7 +57,11 @@ func (s *Service) Report(ctx context.Context, client people.Client, id string, r
 		if code == "" {
 			code = r.Code
 		}
-		return action.AddReceipt{By: client.By(), CaseID: action.NewID("cas"), Receipt: action.Receipt{ID: r.ID, AttemptID: r.AttemptID,
+		undone, err := undoneBy(ctx, s.ledger, a)
+		if err != nil {
+			return nil, err
+		}
+		return action.AddReceipt{UndoneBy: undone, By: client.By(), CaseID: action.NewID("cas"), Receipt: action.Receipt{ID: r.ID, AttemptID: r.AttemptID,
 			Claimed: action.Outcome(r.Outcome), Outcome: action.Outcome(judged.Result), Proves: action.Proof(judged.Proves), Code: code,
 			HTTPStatus: r.HTTPStatus, Conflict: judged.Conflict, ProviderRef: r.ProviderRef,
 			ObjectVersionAfter: r.ObjectVersionAfter, Body: r.Body}}, nil
@@ -99,7 +108,11 @@ func (s *Service) Observe(ctx context.Context, client people.Client, id string, 
 			return nil, err
 		}
 		if q := tool.Contract.Execution.StatusQuery; q != nil && o.Tool == q.Tool && len(a.Attempts) > 0 {
-			return action.AddEvidence{By: client.By(), CaseID: action.NewID("cas"), Snapshot: o.Snapshot, Found: found(tool.Contract, o)}, nil
+			undone, err := undoneBy(ctx, s.ledger, a)
+			if err != nil {
+				return nil, err
+			}
+			return action.AddEvidence{UndoneBy: undone, By: client.By(), CaseID: action.NewID("cas"), Snapshot: o.Snapshot, Found: found(tool.Contract, o)}, nil
 		}
 		cmd := action.AddObservation{By: client.By(), CaseID: action.NewID("cas"), Observation: action.Observation{ID: o.ID, Tool: o.Tool,
 			Failed: o.Error != "", ObservedAt: o.ObservedAt.UTC(), Snapshot: o.Snapshot, Error: o.Error}}

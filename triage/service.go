@@ -12,14 +12,21 @@ import (
 	"countersign/people"
 )
 
+// Ledger is where actions are kept, with what only this package needs of it.
+type Ledger interface {
+	action.Ledger
+	// Linked returns the actions that compensate, resume or replace any of these.
+	Linked(ctx context.Context, ids ...string) ([]action.Action, error)
+}
+
 // Service runs the commands of this package.
 type Service struct {
-	ledger    action.Ledger
+	ledger    Ledger
 	catalogue *rule.Catalogue
 }
 
 // New makes the service.
-func New(l action.Ledger, c *rule.Catalogue) *Service { return &Service{ledger: l, catalogue: c} }
+func New(l Ledger, c *rule.Catalogue) *Service { return &Service{ledger: l, catalogue: c} }
 
 // change runs an executor's command on an action that its client may execute.
 func (s *Service) change(ctx context.Context, client people.Client, id string, make func(action.Snapshot) (action.Command, error)) (action.Snapshot, error) {

@@ -239,9 +239,21 @@ type Statement struct {
 	AsOf       time.Time `json:"as_of"`
 }
 
-// Links are addresses that belong to an action.
+// Links are an action's page, and the actions that it belongs to: the one that
+// it compensates, resumes or replaces, and those that do so with it.
 type Links struct {
-	Page string `json:"page"`
+	Page        string         `json:"page"`
+	Compensates *string        `json:"compensates"`
+	Resumes     *string        `json:"resumes"`
+	Replaces    *string        `json:"replaces"`
+	LinkedBy    []LinkedAction `json:"linked_by"`
+}
+
+// LinkedAction is an action that compensates, resumes or replaces another one.
+type LinkedAction struct {
+	ActionID string `json:"action_id"`
+	Link     string `json:"link"` // compensates, resumes or replaces
+	State    string `json:"state"`
 }
 
 // Action is an action as the API shows it. Absent values are null.

@@ -72,11 +72,20 @@ func (s *Stage) Over(db *store.DB, ledger approvals.Ledger) *Console {
 	signer, err := approvals.NewSigner(context.Background(), db, []byte(secret), "https://console.example", "executors")
 	s.must(err)
 	catalogue := rule.NewCatalogue(db)
-	callbacks, err := triage.NewCallbacks(ledger, db, catalogue, []byte(secret))
+	kept := struct {
+		approvals.Ledger
+		linked
+	}{ledger, db}
+	callbacks, err := triage.NewCallbacks(kept, db, catalogue, []byte(secret))
 	s.must(err)
 	return &Console{DB: db, Catalogue: catalogue, People: people.New(db),
-		Approvals: approvals.New(ledger, catalogue, db, signer, approvals.DefaultMaxOpen), Triage: triage.New(ledger, catalogue),
+		Approvals: approvals.New(ledger, catalogue, db, signer, approvals.DefaultMaxOpen), Triage: triage.New(kept, catalogue),
 		Cases: triage.NewCases(ledger, db, catalogue), Callbacks: callbacks}
+}
+
+// linked is what triage reads past a ledger that a test puts in the way.
+type linked interface {
+	Linked(ctx context.Context, ids ...string) ([]action.Action, error)
 }
 
 func (s *Stage) must(err error) {
