@@ -35,6 +35,7 @@ type CasePage struct {
 	Support   *SupportBlock
 
 	Contradiction *Contradiction
+	Stands        *Settlement   // recorded while the case is open: waits for the fence, or was done in part
 	Second        *SecondPerson // one person settled it, another has to confirm
 	Settled       *Settlement   // nil while it is open
 	Earlier       []Settlement  // superseded and refused ones, oldest first

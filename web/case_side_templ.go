@@ -11,6 +11,7 @@ import templruntime "github.com/a-h/templ/runtime"
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"time"
 )
@@ -45,7 +46,7 @@ func caseBlock(p CasePage) templ.Component {
 			var templ_7745c5c3_Var2 string
 			templ_7745c5c3_Var2, templ_7745c5c3_Err = templ.JoinStringErrs(T(ctx, p.unblockedKey()))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/case_side.templ`, Line: 13, Col: 33}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/case_side.templ`, Line: 14, Col: 33}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var2))
 			if templ_7745c5c3_Err != nil {
@@ -80,7 +81,7 @@ func caseBlock(p CasePage) templ.Component {
 				var templ_7745c5c3_Var3 string
 				templ_7745c5c3_Var3, templ_7745c5c3_Err = templ.JoinStringErrs(" ")
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/case_side.templ`, Line: 20, Col: 11}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/case_side.templ`, Line: 21, Col: 11}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var3))
 				if templ_7745c5c3_Err != nil {
@@ -94,7 +95,7 @@ func caseBlock(p CasePage) templ.Component {
 			var templ_7745c5c3_Var4 string
 			templ_7745c5c3_Var4, templ_7745c5c3_Err = templ.JoinStringErrs(T(ctx, "block.is"))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/case_side.templ`, Line: 22, Col: 25}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/case_side.templ`, Line: 23, Col: 25}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var4))
 			if templ_7745c5c3_Err != nil {
@@ -107,7 +108,7 @@ func caseBlock(p CasePage) templ.Component {
 			var templ_7745c5c3_Var5 string
 			templ_7745c5c3_Var5, templ_7745c5c3_Err = templ.JoinStringErrs(T(ctx, firstKnown("block.scope_"+p.Block.Scope, "block.scope_target")))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/case_side.templ`, Line: 25, Col: 78}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/case_side.templ`, Line: 26, Col: 78}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var5))
 			if templ_7745c5c3_Err != nil {
@@ -214,7 +215,7 @@ func support(system Text, s SupportBlock) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = codeBlock("support", s.text(ctx, system)).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = codeBlock("support", s.text(ctx)).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -256,16 +257,10 @@ func (k KeyLife) words(now time.Time) Msg {
 	return msg("key_life.until", "system", system, "at", shown{k.Until, bothMinutes})
 }
 
-// text is the block as aligned lines.
-func (s SupportBlock) text(ctx context.Context, system Text) Text {
+// text is the block as lines, aligned where the letters allow it.
+func (s SupportBlock) text(ctx context.Context) Text {
 	var lines [][2]string
-	add := func(key, value string) {
-		label := ""
-		if key != "" {
-			label = T(ctx, key)
-		}
-		lines = append(lines, [2]string{label, value})
-	}
+	add := func(key, value string) { lines = append(lines, [2]string{T(ctx, key), value}) }
 	add("support.key", s.Key)
 	if s.Target != nil {
 		add("support.target", strings.TrimSpace(s.Target.Type.s+" "+s.Target.ID.s))
@@ -279,19 +274,18 @@ func (s SupportBlock) text(ctx context.Context, system Text) Text {
 	if !s.From.IsZero() {
 		add("support.sent", window(s.From, s.To, time.UTC))
 		if s.Zone != nil && !isUTC(s.Zone) {
-			add("", window(s.From, s.To, s.Zone))
+			add("support.sent", window(s.From, s.To, s.Zone))
 			add("support.zone", s.Zone.String())
 		}
 	}
-	wide := 0
-	for _, l := range lines {
-		wide = max(wide, columns(l[0]))
+	out := make([]string, len(lines))
+	for i, l := range lines {
+		out[i] = fmt.Sprintf("%-10s %s", l[0], l[1])
+		if LocaleOf(ctx).Lang == Chinese { // no two fonts agree how wide a letter is
+			out[i] = l[0] + "：" + l[1]
+		}
 	}
-	var b strings.Builder
-	for _, l := range lines {
-		b.WriteString(l[0] + strings.Repeat(" ", wide-columns(l[0])+2) + l[1] + "\n")
-	}
-	return Outside(strings.TrimSuffix(b.String(), "\n"))
+	return Outside(strings.Join(out, "\n"))
 }
 
 // window writes from when to when in one zone, dates as a machine would.
@@ -306,18 +300,6 @@ func window(from, to time.Time, zone *time.Location) string {
 		out += " – " + to.Format("2006-01-02 15:04:05")
 	}
 	return out + " " + Offset(from, zone)
-}
-
-// columns counts how wide a label is in fixed width, where Chinese takes two.
-func columns(s string) int {
-	n := 0
-	for _, r := range s {
-		n++
-		if r >= 0x2E80 {
-			n++
-		}
-	}
-	return n
 }
 
 var _ = templruntime.GeneratedTemplate

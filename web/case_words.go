@@ -78,7 +78,7 @@ func (c Comparison) from() Source { return Source{Name: c.Source, At: c.At} }
 
 // table is the comparison as a field table.
 func (c Comparison) table() FieldTable {
-	t := FieldTable{Kind: TableCase, Right: c.from()}
+	t := FieldTable{Kind: TableCase, Left: Source{Supposed: true}, Right: c.from()}
 	for _, m := range c.Differ {
 		f := Field{Label: m.Label, Raw: m.Raw, Left: m.Expected, Right: m.Observed, Group: Changed}
 		if m.Before != nil {

@@ -36,6 +36,7 @@ type Source struct {
 	ReadBack bool      // read after the action, to prove it
 	Revision int       // of a stale proposal
 	Version  int       // of a contract
+	Supposed bool      // what would stand if it had happened
 }
 
 // Group says in which part of the table a field stands.

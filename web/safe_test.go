@@ -106,6 +106,13 @@ func filledWith(s string) map[string]templ.Component {
 	deciding.Bar = Bar{Kind: BarDecide, Form: &DecideForm{}}
 	cannot := deciding
 	cannot.Bar = Bar{Kind: BarCannot}
+	row := CaseRow{Item: CaseItem{"cas_1", 1, "sha256:00"}, Effect: bareEffect, Measure: &Measure{Value: "1", Unit: t}, Key: KeyLife{System: t}, Why: s, Holder: t, Second: t, By: t, Verdict: "happened", Status: status}
+	found := Settlement{Verdict: s, By: t, Role: s, Kind: s, Ref: t, Note: t, Second: t}
+	open := CasePage{ID: "cas_1", ActionID: "act_1", Status: status, Why: s, Effect: bareEffect, Measure: row.Measure, For: t, Title: t, Tool: t, Target: target, System: t, Holder: &Holder{Name: t}, Refused: refused,
+		News: page.Story, Sent: []Sending{{By: t}}, Answers: []Answer{{Ref: t, Claimed: "SUCCESS"}}, Asked: Asked{Possible: true}, Object: &Comparison{Source: t, Differ: []Mismatch{{Label: t, Raw: true, Expected: TextValue(t), Observed: TextValue(name), Forms: []string{s}}}, Same: []Normalised{{Label: t, Forms: []string{s}}}},
+		Block: &TargetBlock{Count: 1, Effect: t, By: t}, Support: &SupportBlock{Key: s, Target: target, Measure: row.Measure, Ref: t}, Contradiction: &Contradiction{Side{Status: status, Source: t, Ref: t, Note: t}, Side{Source: t, Ref: t}},
+		Second: &SecondPerson{First: found, Can: []Text{t, t}}, Earlier: []Settlement{found}, Snapshots: NewSnapshots([]Reading{{Source: t, Version: t, Body: payload}, {Source: t, Failed: t}, {Source: t, Version: t, Body: []byte(`{"a":1}`)}}, FieldSource{Label: map[string]Text{"/a": t}}),
+		Story: page.Story, Steps: Steps{HandOver: &HandOver{People: []Option{{"per_1", t}}}, Ask: &Step{WhyNot: "held"}, Reverse: &Reversal{Curl: t, Linked: []LinkedAction{{ID: "act_2", Effect: effect, Status: status}}}, Settle: &SettleForm{Outcomes: []VerdictOutcome{{Verdict: "happened", Status: status, Refused: refused}}}}}
 	client := ClientRow{ID: "cli_1", Name: t, Owner: t, Roles: []string{"reader"}, Tools: []Text{t}}
 	person := PersonRow{ID: "per_1", Name: t, Username: t, Roles: []string{s}}
 	admin := []Admin{{Kind: s, By: t, What: t}}
@@ -115,7 +122,9 @@ func filledWith(s string) map[string]templ.Component {
 		"Queue":   ApprovalsPage(f, Queue{Filter: QueueFilter{Target: t, Tools: []string{s}}, Rows: []Row{{ID: "a", Effect: bareEffect, Actor: t, Client: t, Target: target, Looking: t}, {ID: "b", Effect: effect}}}),
 		"History": HistoryView(f, HistoryPage{Filter: HistoryFilter{Query: t, Approver: t, Tools: []string{s}}, Rows: []HistoryRow{{ID: "a", Effect: effect, Status: status, For: t, Decisions: decisions, Rules: rules}}}),
 		"Stale":   StaleView(f, StalePage{ActionID: "a", Status: status, Title: t, Tool: t, Target: target, Fields: fields, RevisedBy: t, Rules: rules}),
-		"Tools":   ToolsView(f, ToolsPage{Query: t, Tools: []ToolRow{{Name: "n", Title: t, Rules: rules}}}),
+		"Triage":  TriageView(f, TriagePage{Settles: true, Filter: TriageFilter{Query: t, Tools: []string{s}}, Groups: []CaseGroup{{System: t, Title: t, Why: s, Rows: []CaseRow{row, row}}}}), "Case": CaseView(f, open),
+		"Bulk": BulkView(f, BulkPage{Do: "ask", Results: []BulkResult{{CaseID: "cas_1", Effect: effect, Refused: refused}}}), "Import": ImportView(f, ImportPage{Refused: refused, Preview: &ImportPreview{FileName: t, Rows: []ImportRow{{CaseID: "cas_1", Effect: effect, Key: t, Line: 1, Says: t, Ref: t, Measure: row.Measure, Match: MatchImpossible, Refused: refused}}}}),
+		"Tools": ToolsView(f, ToolsPage{Query: t, Tools: []ToolRow{{Name: "n", Title: t, Rules: rules}}}),
 		"Tool": ToolView(f, ToolPage{Tool: ToolRow{Name: "n", Title: t, Rules: rules, Entries: []Text{t}}, Description: t, Target: t, Before: t, Permission: t, Checks: []Text{t}, Mask: []Text{t}, Curl: t,
 			Assumed: []Assumption{{t, t}}, Schema: []SchemaField{{t, t, true, t, t}}, Versions: []ToolVersion{{By: t}}, Diff: &fields, Definition: Payload{Canonical: payload}}),
 		"People": PeopleView(f, PeoplePage{People: []PersonRow{person}}), "Person": PersonView(f, PersonPage{Person: person, Clients: []ClientRow{client}, Events: admin, Secret: &Secret{Value: s}}),
