@@ -10,6 +10,7 @@ import (
 
 	"countersign/action"
 	"countersign/execution/api"
+	"countersign/people"
 	"countersign/triage"
 )
 
@@ -20,8 +21,9 @@ type CaseReads interface {
 	Cases(ctx context.Context, f triage.CaseFilter) ([]action.Action, time.Time, error)
 	// CaseCount counts what a filter lets through, up to most.
 	CaseCount(ctx context.Context, f triage.CaseFilter, most int) (int, error)
-	// CaseTools returns the names of the tools that have open cases, up to most.
-	CaseTools(ctx context.Context, most int) ([]string, error)
+	// CaseTools returns the names of the tools that have open cases which a viewer
+	// may see, up to most.
+	CaseTools(ctx context.Context, viewer people.Viewer, most int) ([]string, error)
 }
 
 // caseRoutes show programs what is not known. Only people settle.

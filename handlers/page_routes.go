@@ -29,7 +29,7 @@ func pageRoutes() []route {
 		{get, "/history.csv", "historyFile", signedIn(), (*server).historyFile, maxWait, nil},
 		{get, "/tools", "tools", signedIn(), (*server).showTools, 0, nil},
 		{get, "/tools/{name}", "tool", signedIn(), (*server).showTool, 0, nil},
-	}, accountRoutes(), adminRoutes())
+	}, triageRoutes(), accountRoutes(), adminRoutes())
 }
 
 // accountRoutes are everybody's own.

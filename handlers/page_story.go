@@ -11,7 +11,7 @@ import (
 // sentence needs. The n-th event of a kind is the n-th record of the action.
 func storyOf(a action.Action, events []action.Event) []web.Told {
 	var told []web.Told
-	var decisions, attempts, receipts, readings int
+	var decisions, attempts, receipts, readings, answers int
 	revision := 1
 	for _, e := range events {
 		t := web.Told{At: e.At, Kind: string(e.Kind), By: web.Outside(e.By.Name), System: systemOf(a.Tool), Revision: revision}
@@ -48,10 +48,11 @@ func storyOf(a action.Action, events []action.Event) []web.Told {
 			if a.Case != nil {
 				t.Why = a.Case.Why
 			}
-		case action.KindVerdict:
-			if a.Case != nil && a.Case.Verdict != nil {
-				t.Verdict, t.Note = a.Case.Verdict.Verdict, web.Outside(a.Case.Verdict.Note)
-			}
+		case action.KindEvidence:
+			t.Outcome, t.Ref = outcomeFound(a.Asks[answers].Found.Outcome), web.Outside(a.Asks[answers].Found.ProviderRef)
+			answers++
+		case action.KindVerdict, action.KindRefused:
+			t.Verdict, t.Note = verdictIn(e)
 		}
 		told = append(told, t)
 	}
@@ -66,6 +67,30 @@ func reasonIn(e action.Event) web.Text {
 		return web.Text{}
 	}
 	return web.Outside(body.Reason)
+}
+
+// outcomeFound is an answer by key in the words of receipts.
+func outcomeFound(found string) string {
+	switch found {
+	case action.FoundSucceeded:
+		return string(action.Success)
+	case action.FoundFailed, action.FoundNotExecuted:
+		return string(action.Failure)
+	}
+	return string(action.Unknown)
+}
+
+func verdictIn(e action.Event) (verdict string, note web.Text) {
+	var data struct {
+		Verdict action.Verdict `json:"verdict"`
+	}
+	var body struct {
+		Note string `json:"note"`
+	}
+	if json.Unmarshal(e.Data, &data) != nil || len(e.Body) > 0 && json.Unmarshal(e.Body, &body) != nil {
+		return "", web.Text{}
+	}
+	return data.Verdict.Verdict, web.Outside(body.Note)
 }
 
 func tellDecision(t *web.Told, d action.Decision) {

@@ -12,6 +12,7 @@ import (
 	"countersign/action/rule"
 	"countersign/approvals"
 	"countersign/people"
+	"countersign/triage"
 	"countersign/web"
 
 	"github.com/a-h/templ"
@@ -85,6 +86,9 @@ func (s *server) frame(r *http.Request, c caller, section web.Section) web.Frame
 	f.Person = &web.Person{Name: web.Outside(c.session.Person.Name), Roles: c.session.Person.Roles}
 	if n, err := s.Pages.QueueCount(r.Context(), queueOf(c.session.Person, approvals.NeedsMe), "", countMost); err == nil {
 		f.Waiting = count(n)
+	}
+	if n, err := s.CaseReads.CaseCount(r.Context(), triage.CaseFilter{Viewer: c.viewer(), Tab: triage.TabPerson}, countMost); err == nil {
+		f.Unknown = count(n)
 	}
 	return f
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"countersign/action"
+	"countersign/people"
 	"countersign/triage"
 
 	"github.com/lib/pq"
@@ -80,9 +81,12 @@ func cases(f triage.CaseFilter) *where {
 	return w
 }
 
-// CaseTools returns the names of the tools that have open cases, up to most.
-func (db *DB) CaseTools(ctx context.Context, most int) ([]string, error) {
+// CaseTools returns the names of the tools that have open cases which a viewer
+// may see, up to most.
+func (db *DB) CaseTools(ctx context.Context, viewer people.Viewer, most int) ([]string, error) {
+	w := cases(triage.CaseFilter{Viewer: viewer})
+	w.args = append(w.args, most)
 	var names []string
-	err := db.selectAll(ctx, &names, `SELECT DISTINCT tool FROM actions WHERE case_id IS NOT NULL ORDER BY tool LIMIT $1`, most)
+	err := db.selectAll(ctx, &names, fmt.Sprintf("SELECT DISTINCT a.tool FROM actions a %s ORDER BY a.tool LIMIT $%d", w.String(), len(w.args)), w.args...)
 	return names, err
 }

@@ -1,0 +1,181 @@
+package handlers
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"countersign/action"
+	"countersign/action/contract"
+	"countersign/people"
+	"countersign/web"
+)
+
+// steps are what the viewer can do about an open case, the safest first.
+func (v caseView) steps(ctx context.Context, p *web.CasePage) web.Steps {
+	may := slices.ContainsFunc(v.persons, func(other people.Person) bool { return other.ID == v.viewer.ID })
+	running := v.a.State != action.ResultUnknown
+	held := p.Holder != nil && !p.Holder.Mine
+	s := web.Steps{Ask: &web.Step{WhyNot: v.whyNotAsk(may, running)}, Again: &web.Step{WhyNot: v.whyNotAgain(running)}, Reverse: v.reversal(ctx)}
+	if s.Ask.WhyNot == "" {
+		s.Ask.Op = action.NewSecret(10)
+	}
+	switch {
+	case !may:
+		s.WhyNot = "role"
+		return s
+	case running:
+		s.WhyNot = "running"
+		return s
+	case held:
+		s.WhyNot = "held"
+		return s
+	}
+	if p.Holder == nil {
+		s.Take = &web.Step{Op: action.NewSecret(10)}
+	} else {
+		s.HandOver = &web.HandOver{Op: action.NewSecret(10)}
+		for _, other := range v.persons {
+			if other.ID != v.viewer.ID {
+				s.HandOver.People = append(s.HandOver.People, web.Option{Value: other.ID, Label: web.Outside(other.Name)})
+			}
+		}
+	}
+	s.Settle = &web.SettleForm{Op: action.NewSecret(10), TwoPeople: v.a.Terms.SecondPerson}
+	for _, verdict := range web.Verdicts() {
+		s.Settle.Outcomes = append(s.Settle.Outcomes, v.outcome(verdict))
+	}
+	return s
+}
+
+func (v caseView) whyNotAsk(may, running bool) string {
+	switch {
+	case !may:
+		return "role"
+	case running:
+		return "running"
+	case v.a.Terms.StatusQuery == "":
+		return "no-query"
+	case v.c.Again >= action.MaxAskAgain:
+		return "asked-enough"
+	}
+	return ""
+}
+
+// whyNotAgain says why the same is not sent once more, or "" when an executor is
+// about to.
+func (v caseView) whyNotAgain(running bool) string {
+	a := v.a
+	until, known := a.KeyUntil()
+	switch {
+	case running:
+		return "running"
+	case !a.Terms.RetrySameKey:
+		return "contract"
+	case a.Retried:
+		return "key-used"
+	case a.Proven != action.ProvesNothing || v.c.Kind == action.CaseContradiction || v.c.Verdict != nil || v.c.Pending != nil:
+		return "known"
+	case !known:
+		return "key-unknown"
+	case !v.now.Before(until):
+		return "key-gone"
+	case !a.NotExecuted:
+		return "not-proven"
+	}
+	return ""
+}
+
+// outcome is what a verdict would change.
+func (v caseView) outcome(verdict string) web.VerdictOutcome {
+	after := v.snap.Settled(verdict)
+	o := web.VerdictOutcome{Verdict: verdict, Status: web.Status{State: web.State(after.State), System: systemOf(after.Tool)}, Statement: *v.statement(after), Block: "lifted"}
+	if after.State.In(action.Applied, action.Failed) {
+		o.Status.How, o.Status.Person = web.HowSettled, web.Outside(v.viewer.Name)
+	}
+	switch {
+	case verdict == action.DidNotHappen && after.State == action.ResultUnknown:
+		o.Until = v.a.FencedAt()
+		o.Status = web.Status{State: web.Failed, How: web.HowSettled, Person: web.Outside(v.viewer.Name)}
+		after.State = action.Failed
+		o.Statement = *v.statement(after)
+		o.Block = "until"
+	case verdict == action.Partly:
+		o.Block = "linked"
+	}
+	if !v.blocks() {
+		o.Block = "none"
+	}
+	if err := v.snap.Speaks(verdict); err != nil {
+		o.Refused = refusalOf(err)
+	}
+	return o
+}
+
+// reversal is how a linked action that takes it back is proposed.
+func (v caseView) reversal(ctx context.Context) *web.Reversal {
+	r := &web.Reversal{}
+	for _, l := range v.linked {
+		if !people.PersonViewer(v.viewer).Sees(people.Subject{Tool: l.Tool, Scope: l.Scope, Entry: l.Entry, ActorID: l.Actor.ID, ClientID: l.Client.ID}) {
+			continue
+		}
+		tool, err := v.server.catalogue.Version(ctx, l.Tool, l.ToolVersion)
+		if err != nil {
+			continue
+		}
+		r.Linked = append(r.Linked, web.LinkedAction{ID: l.ID, Effect: effectOf(tool.Contract, v.lang, l.Payload), Status: actionView{a: l, now: v.now, tool: tool}.status()})
+	}
+	tool, err := v.server.catalogue.Latest(ctx, v.tool.Contract.Execution.Compensation)
+	if err != nil {
+		r.WhyNot = "no-tool"
+		return r
+	}
+	payload, ok := v.undoing(tool.Contract)
+	if !ok {
+		r.WhyNot = "no-before"
+		return r
+	}
+	body, err := json.Marshal(map[string]any{"tool": tool.Name, "actor": map[string]string{"id": v.a.Actor.ID}, "compensates": v.a.ID, "payload": payload})
+	if err != nil {
+		r.WhyNot = "no-tool"
+		return r
+	}
+	r.Curl = web.Outside(fmt.Sprintf("curl -X POST %s/v1/actions \\\n  -H \"Authorization: Bearer $KEY\" -H 'Content-Type: application/json' \\\n  -H 'Idempotency-Key: reverse-%s' \\\n  -d @- <<'EOF'\n%s\nEOF",
+		v.server.PublicURL, v.a.ID, body))
+	return r
+}
+
+// undoing is the payload of the action that takes this one back. The same tool
+// sets again what stood before, where somebody read that; another one gets the
+// fields that it has in common.
+func (v caseView) undoing(k *contract.Contract) (json.RawMessage, bool) {
+	if len(v.tool.Contract.MaskedPlaces(v.a.Payload)) > 0 {
+		return nil, false // it is not for a page to show what the contract hides
+	}
+	if k.Name != v.a.Tool {
+		facts := contract.Facts{Payload: v.a.Payload, ActorID: v.a.Actor.ID, ExecutionKey: v.a.ExecutionKey}
+		if v.a.Target != nil {
+			facts.TargetType, facts.TargetID = v.a.Target.Type, v.a.Target.ID
+		}
+		input, err := k.InputFor(facts)
+		return input, err == nil
+	}
+	before, ok := v.a.Before()
+	if !ok {
+		return nil, false
+	}
+	var payload map[string]json.RawMessage
+	if json.Unmarshal(v.a.Payload, &payload) != nil {
+		return nil, false
+	}
+	now, _ := comparable(k, v.a.Payload, before.Snapshot)
+	changed := false
+	for pointer, value := range now {
+		if _, there := payload[pointer[1:]]; there {
+			payload[pointer[1:]], changed = value, true
+		}
+	}
+	raw, err := json.Marshal(payload)
+	return raw, err == nil && changed
+}

@@ -1,0 +1,286 @@
+package handlers
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"time"
+
+	"countersign/action"
+	"countersign/action/contract"
+	"countersign/action/rule"
+	"countersign/people"
+	"countersign/triage"
+	"countersign/web"
+)
+
+// caseView is everything that the page of a case is made from.
+type caseView struct {
+	actionView
+	server  *server
+	c       action.Case
+	snap    action.Snapshot
+	viewer  people.Person
+	persons []people.Person // who may settle it
+	linked  []action.Action
+}
+
+func (v caseView) page(ctx context.Context) (web.CasePage, error) {
+	k, a := v.tool.Contract, v.a
+	p := web.CasePage{ID: v.c.ID, ActionID: a.ID, Status: v.status(), Why: v.c.Why, OpenedAt: v.c.OpenedAt, Effect: effectOf(k, v.lang, a.Payload),
+		Measure: measureOf(ctx, v.tool, a), For: actorText(a.Actor), Title: web.Outside(titleOf(k, v.lang)), Tool: web.Outside(a.Tool), ToolVersion: a.ToolVersion,
+		Target: targetOf(a), System: systemOf(a.Tool), Sent: v.sent(), Answers: v.answers(), Asked: askedOf(a), Key: keyLifeOf(a), Statement: v.statement(a),
+		Support: v.support(ctx), Story: storyOf(a, v.events), Record: v.caseRecord()}
+	if a.Executions() > 0 {
+		p.LateUntil = a.FencedAt()
+	}
+	if h, held := a.HeldBy(v.now); held && v.c.Open {
+		p.Holder = &web.Holder{Name: web.Outside(h.Name), Mine: h.ID == v.viewer.ID, Since: h.Since, Until: h.Until}
+	}
+	if v.c.Open && v.blocks() {
+		p.Block = &web.TargetBlock{Scope: a.Terms.Block}
+	}
+	if v.c.Kind == action.CaseContradiction {
+		p.Contradiction = &web.Contradiction{Recorded: v.recorded(), Later: v.side(v.c.News)}
+	}
+	v.verdicts(&p)
+	outputs := outputs{s: v.server, known: map[string]*contract.Contract{}}
+	var err error
+	if p.Object, err = v.comparison(ctx, outputs); err != nil {
+		return p, err
+	}
+	if p.Snapshots, err = v.readings(ctx, outputs); err != nil {
+		return p, err
+	}
+	if v.c.Open {
+		p.Steps = v.steps(ctx, &p)
+	}
+	return p, nil
+}
+
+func (v caseView) blocks() bool {
+	return v.a.Terms.Write && v.a.Terms.Block != action.BlockNone && v.a.Target != nil
+}
+
+func (v caseView) statement(a action.Action) *web.Statement {
+	level, waiting := a.Statement(v.now)
+	return &web.Statement{Level: string(level), Waiting: waiting, Later: tellsMore(a.StateAt(v.now), v.tool.Contract), AsOf: v.now}
+}
+
+func (v caseView) sent() (all []web.Sending) {
+	for _, t := range v.a.Attempts {
+		e, _ := v.a.Done("attempt:" + t.ID)
+		all = append(all, web.Sending{Number: t.Number, At: t.At, By: web.Outside(e.By.Name), NotSent: t.NotSent})
+	}
+	return all
+}
+
+func (v caseView) answers() (all []web.Answer) {
+	sent := map[string]time.Time{}
+	for _, t := range v.a.Attempts {
+		sent[t.ID] = t.At
+	}
+	for _, r := range v.a.Receipts {
+		answer := web.Answer{At: r.At, Outcome: string(r.Outcome), Claimed: string(r.Claimed), HTTPStatus: r.HTTPStatus, Ref: web.Outside(r.ProviderRef)}
+		if r.Outcome == action.Unknown && r.HTTPStatus == 0 {
+			answer.Waited = r.At.Sub(sent[r.AttemptID])
+		}
+		all = append(all, answer)
+	}
+	return all
+}
+
+// support is what the provider's support needs to find the operation.
+func (v caseView) support(ctx context.Context) *web.SupportBlock {
+	a := v.a
+	if len(a.Attempts) == 0 {
+		return nil
+	}
+	b := &web.SupportBlock{Key: a.ExecutionKey, Target: targetOf(a), From: a.Attempts[0].At, To: a.Attempts[len(a.Attempts)-1].SendBy}
+	if m := firstAmount(v.tool.Contract, a.Payload); len(m) > 0 {
+		b.Measure = measureOf(ctx, v.tool, a)
+	}
+	for _, r := range a.Receipts {
+		if r.ProviderRef != "" {
+			b.Ref = web.Outside(r.ProviderRef)
+		}
+	}
+	return b
+}
+
+func (v caseView) caseRecord() web.CaseRecord {
+	return web.CaseRecord{SnapshotHash: v.a.SnapshotHash(), Version: v.a.Version, ExecutionKey: v.a.ExecutionKey, PayloadHash: v.a.PayloadHash}
+}
+
+// recorded is what was known before a contradiction.
+func (v caseView) recorded() web.Side {
+	s := v.side(v.c.Ground)
+	switch v.c.Believed {
+	case action.Executing, action.ResultUnknown:
+		return s
+	}
+	s.Status = web.Status{State: web.State(v.c.Believed), System: systemOf(v.a.Tool)}
+	if e, _ := v.a.Done(v.c.Ground); e.Kind == action.KindVerdict {
+		s.Status.How, s.Status.Person = web.HowSettled, web.Outside(e.By.Name)
+	}
+	s.Outcome = ""
+	return s
+}
+
+// side is what one event says of the operation.
+func (v caseView) side(op string) web.Side {
+	e, _ := v.a.Done(op)
+	s := web.Side{Source: web.Outside(e.By.Name), At: e.At}
+	if s.Source.Empty() {
+		s.Source = systemOf(v.a.Tool)
+	}
+	for _, r := range v.a.Receipts {
+		if op == "receipt:"+r.ID {
+			s.Outcome, s.Ref, s.Proves = string(r.Outcome), web.Outside(r.ProviderRef), string(r.Proves)
+		}
+	}
+	for _, q := range v.a.Asks {
+		if op == "evidence:"+q.Found.ID {
+			s.Outcome, s.Ref, s.Proves = string(action.Failure), web.Outside(q.Found.ProviderRef), string(q.Found.Proves)
+			if q.Found.Outcome == action.FoundSucceeded {
+				s.Outcome = string(action.Success)
+			}
+		}
+	}
+	for _, past := range append(v.a.PastCases, v.c) {
+		if found := past.Verdict; found != nil && found.At.Equal(e.At) {
+			s.Note, s.Ref = web.Outside(found.Note), web.Outside(found.EvidenceRef)
+		}
+	}
+	return s
+}
+
+// verdicts fills in what people found: what stands, what waits, what does not
+// count any more.
+func (v caseView) verdicts(p *web.CasePage) {
+	for _, e := range v.c.Earlier {
+		p.Earlier = append(p.Earlier, settlementOf(e))
+	}
+	found := v.c.Verdict
+	switch {
+	case !v.c.Open && found != nil:
+		s := settlementOf(*found)
+		p.Settled = &s
+	case !v.c.Open:
+		p.Settled = &web.Settlement{At: v.c.ClosedAt}
+	case found != nil:
+		s := settlementOf(*found)
+		if found.Verdict == action.DidNotHappen {
+			s.Waits = v.a.FencedAt()
+		}
+		p.Stands = &s
+	}
+	if first := v.c.Pending; v.c.Open && first != nil {
+		p.Second = &web.SecondPerson{First: settlementOf(*first), Outcome: v.outcome(first.Verdict), Op: action.NewSecret(10), Mine: first.By.ID == v.viewer.ID}
+		for _, other := range v.persons {
+			if other.ID == v.viewer.ID && !p.Second.Mine && (p.Holder == nil || p.Holder.Mine) {
+				p.Second.May = true
+			} else if other.ID != first.By.ID && other.ID != v.viewer.ID {
+				p.Second.Can = append(p.Second.Can, web.Outside(other.Name))
+			}
+		}
+	}
+}
+
+// comparison is the object now against what was promised.
+func (v caseView) comparison(ctx context.Context, o outputs) (*web.Comparison, error) {
+	compared, err := triage.Compare(ctx, v.tool, v.a)
+	if err != nil {
+		return nil, err
+	}
+	var out *web.Comparison
+	for _, f := range compared {
+		if f.At.IsZero() || f.Why == rule.Errored {
+			continue
+		}
+		if out == nil {
+			out = &web.Comparison{Source: systemOf(f.Source), At: f.At, Version: web.Outside(f.ObjectAt)}
+		}
+		k, err := o.contract(ctx, f.Source)
+		if err != nil {
+			return nil, err
+		}
+		out.Compared++
+		label, raw := labelOf(k, v.lang, f.Field)
+		var forms []string
+		for _, form := range f.Forms {
+			forms = append(forms, string(form))
+		}
+		switch {
+		case f.Holds == action.HoldsTrue && len(forms) > 0:
+			out.Same = append(out.Same, web.Normalised{Label: label, Raw: raw, Forms: forms})
+		case f.Holds == action.HoldsTrue:
+		default:
+			m := web.Mismatch{Label: label, Raw: raw, Expected: web.TextValue(web.Outside(f.Expect)), Observed: shownValue(k, f.Field, f.Observed)}
+			if f.Expected != nil {
+				m.Expected = shownValue(k, f.Field, f.Expected)
+			}
+			if f.Before != nil {
+				before := shownValue(k, f.Field, f.Before)
+				m.Before = &before
+			}
+			out.Differ = append(out.Differ, m)
+		}
+	}
+	return out, nil
+}
+
+// labelOf names a field of what a tool reads; raw when it is the field's own name.
+func labelOf(k *contract.Contract, lang, pointer string) (label web.Text, raw bool) {
+	if k != nil {
+		if text := k.Label(lang, pointer); text != "" {
+			return web.Outside(text), false
+		}
+	}
+	return web.Outside(strings.TrimPrefix(pointer, "/")), true
+}
+
+// shownValue is a value that a post-condition names, unless the contract of
+// what was read hides it.
+func shownValue(k *contract.Contract, pointer string, raw json.RawMessage) web.Value {
+	switch {
+	case k != nil && k.Masked(pointer):
+		return web.HiddenValue()
+	case raw == nil:
+		return web.AbsentValue()
+	}
+	return web.JSONValue(raw)
+}
+
+// readings are everything that was read, each with what its contract lets be
+// seen.
+func (v caseView) readings(ctx context.Context, o outputs) ([]web.Snapshot, error) {
+	var all []web.Reading
+	source := web.FieldSource{Label: map[string]web.Text{}, Money: map[string]web.Money{}}
+	for _, r := range triage.Readings(v.a) {
+		k, err := o.contract(ctx, r.Tool)
+		if err != nil {
+			return nil, err
+		}
+		shown := web.Reading{At: r.At, Source: systemOf(r.Tool), Tool: r.Tool, Version: web.Outside(r.Version), Failed: web.Outside(r.Error)}
+		if len(r.Snapshot) > 0 {
+			shown.Body, shown.Hash = json.RawMessage("{}"), action.ContentHash(r.Snapshot)
+			if k != nil {
+				if body := k.FilterOutput(r.Snapshot); body != nil {
+					shown.Body = body
+				}
+				source.Mask = append(source.Mask, k.Display.Mask...)
+				for pointer := range web.Leaves(shown.Body) {
+					if label := k.Label(v.lang, pointer); label != "" {
+						source.Label[pointer] = web.Outside(label)
+					}
+				}
+			}
+		}
+		if shown.Source.Empty() {
+			shown.Source = web.Outside(r.Tool)
+		}
+		all = append(all, shown)
+	}
+	return web.NewSnapshots(all, source), nil
+}

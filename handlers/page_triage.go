@@ -1,0 +1,250 @@
+package handlers
+
+import (
+	"encoding/csv"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"countersign/action"
+	"countersign/action/contract"
+	"countersign/people"
+	"countersign/triage"
+	"countersign/web"
+)
+
+// triageRoutes are the pages of unknown results. Everybody reads what they may
+// see; who may settle is decided on each case.
+func triageRoutes() []route {
+	ops := signedIn(people.RoleOps)
+	return []route{
+		{get, "/triage", "triage", signedIn(), (*server).showTriage, 0, nil},
+		{post, "/triage/bulk", "triageBulk", ops, (*server).bulkTriage, maxWait, nil},
+		{get, "/triage/keys", "triageKeys", signedIn(), (*server).exportKeys, maxWait, nil},
+		{get, "/triage/import", "triageImportForm", ops, (*server).showImport, 0, nil},
+		{post, "/triage/import", "triageImport", ops, (*server).importFile, maxWait, nil},
+		{get, "/triage/{case}", "case", signedIn(), (*server).showCase, 0, nil},
+		{post, "/triage/{case}/take", "caseTake", ops, (*server).takeCase, 0, nil},
+		{post, "/triage/{case}/hand-over", "caseHandOver", ops, (*server).handOverCase, 0, nil},
+		{post, "/triage/{case}/ask", "caseAsk", ops, (*server).askAgain, 0, nil},
+		{post, "/triage/{case}/settlements", "caseSettle", ops, (*server).settleCase, 0, nil},
+	}
+}
+
+// firstAmount is the sum of money that an action is about, if it is about one.
+func firstAmount(c *contract.Contract, payload []byte) []contract.Amount {
+	amounts := c.Amounts(payload)
+	return amounts[:min(1, len(amounts))]
+}
+
+// triagePage is how many cases a page shows, so that an outage is one page.
+const triagePage = 200
+
+// The tabs of the page and of the lists.
+var triageTabs = map[web.TriageTab]triage.CaseTab{web.TriagePerson: triage.TabPerson, web.TriageAsking: triage.TabAsking,
+	web.TriageSecond: triage.TabSecond, web.TriageSettled: triage.TabSettled}
+
+func triageAsked(r *http.Request, c caller) (web.TriageTab, triage.CaseFilter) {
+	q := r.URL.Query()
+	tab := web.TriageTab(q.Get("tab"))
+	if _, known := triageTabs[tab]; !known {
+		tab = web.TriagePerson
+	}
+	return tab, triage.CaseFilter{Viewer: c.viewer(), Tab: triageTabs[tab], Tool: clean(q.Get("tool")), Ref: strings.TrimSpace(clean(q.Get("q"))),
+		After: caseCursor(q.Get("after")), Limit: triagePage + 1}
+}
+
+// showTriage is the queue of unknown results.
+func (s *server) showTriage(w http.ResponseWriter, r *http.Request, c caller) error {
+	tab, f := triageAsked(r, c)
+	actions, now, err := s.CaseReads.Cases(r.Context(), f)
+	if err != nil {
+		return err
+	}
+	p := web.TriagePage{Tab: tab, Counts: map[web.TriageTab]web.Count{}, ReadAt: now, FirstPage: f.After == nil, Settles: c.session.Person.Has(people.RoleOps),
+		Filter: web.TriageFilter{Tool: f.Tool, Query: web.Outside(f.Ref)}}
+	if len(actions) > triagePage {
+		actions = actions[:triagePage]
+		p.NextURL = pageAfter(r.URL, caseCursorText(triage.CursorAt(actions[triagePage-1], f.Tab)))
+	}
+	if p.Groups, err = s.caseGroups(r, c, actions, tab, now); err != nil {
+		return err
+	}
+	for name, t := range triageTabs {
+		if name == web.TriageSettled {
+			continue // nobody waits for what is over
+		}
+		n, err := s.CaseReads.CaseCount(r.Context(), triage.CaseFilter{Viewer: f.Viewer, Tab: t, Tool: f.Tool, Ref: f.Ref}, countMost)
+		if err != nil {
+			return err
+		}
+		p.Counts[name] = count(n)
+	}
+	if p.Filter.Tools, err = s.CaseReads.CaseTools(r.Context(), f.Viewer, 200); err != nil {
+		return err
+	}
+	if f.Tool != "" && !slices.Contains(p.Filter.Tools, f.Tool) {
+		p.Filter.Tools = append(p.Filter.Tools, f.Tool)
+	}
+	return s.show(speaking(r, c, now), w, http.StatusOK, web.TriageView(s.frame(r, c, web.Triage), p))
+}
+
+// caseGroups lays cases out by their cause; settled ones one by one.
+func (s *server) caseGroups(r *http.Request, c caller, actions []action.Action, tab web.TriageTab, now time.Time) ([]web.CaseGroup, error) {
+	var groups []triage.CaseGroup
+	if tab == web.TriageSettled {
+		for _, a := range actions {
+			groups = append(groups, triage.CaseGroup{Tool: a.Tool, Why: a.Case.Why, From: a.Case.OpenedAt, Cases: []action.Action{a}})
+		}
+	} else {
+		groups = triage.Groups(actions)
+	}
+	lang := string(langOf(r, c))
+	var out []web.CaseGroup
+	for _, g := range groups {
+		shown := web.CaseGroup{System: systemOf(g.Tool), Why: g.Why, Op: action.NewSecret(10)}
+		var sums []contract.Amount
+		for _, a := range g.Cases {
+			tool, err := s.catalogue.Version(r.Context(), a.Tool, a.ToolVersion)
+			if err != nil {
+				return nil, err
+			}
+			shown.Title = web.Outside(titleOf(tool.Contract, lang))
+			shown.Rows = append(shown.Rows, s.caseRow(r, c, tool, a, now, lang))
+			sums = append(sums, firstAmount(tool.Contract, a.Payload)...)
+			if opened := a.Case.OpenedAt; shown.From.IsZero() || opened.Before(shown.From) {
+				shown.From = opened
+			}
+			if a.Case.OpenedAt.After(shown.To) {
+				shown.To = a.Case.OpenedAt
+			}
+		}
+		for _, m := range triage.Total(sums) {
+			shown.Money = append(shown.Money, web.Money{Amount: m.Amount, Currency: m.Currency})
+		}
+		out = append(out, shown)
+	}
+	return out, nil
+}
+
+// frozen reads the list that a bulk form was made for.
+func frozen(values []string) ([]triage.Seen, error) {
+	var items []triage.Seen
+	for _, text := range values {
+		item, ok := web.ParseCaseItem(text)
+		if !ok || !action.ValidID("cas", item.ID) {
+			return nil, action.Refuse(action.InvalidArgument, "The list of cases cannot be read. Open the page again.").At("/item", "must be as the page made it")
+		}
+		items = append(items, triage.Seen{CaseID: item.ID, Version: item.Version, SnapshotHash: item.SnapshotHash})
+	}
+	return items, nil
+}
+
+// bulkTriage asks about, or takes, exactly the cases that a page showed.
+func (s *server) bulkTriage(w http.ResponseWriter, r *http.Request, c caller) error {
+	fields, err := form(w, r)
+	if err != nil {
+		return err
+	}
+	items, err := frozen(fields["item"])
+	if err != nil {
+		return err
+	}
+	do := map[string]func() ([]triage.Result, error){
+		"ask":  func() ([]triage.Result, error) { return s.Cases.AskAll(r.Context(), whoIs(c), items) },
+		"take": func() ([]triage.Result, error) { return s.Cases.TakeAll(r.Context(), whoIs(c), items) },
+	}[fields.Get("do")]
+	if do == nil {
+		return action.Refuse(action.InvalidArgument, "The form is incomplete. Open the page again.").At("/do", "must be ask or take")
+	}
+	results, err := do()
+	if err != nil {
+		return err
+	}
+	p := web.BulkPage{Do: fields.Get("do"), Back: "/triage"}
+	for _, result := range results {
+		shown := web.BulkResult{CaseID: result.Seen.CaseID}
+		if result.Err != nil {
+			shown.Refused = refusalOf(result.Err)
+		}
+		if shown.Effect, err = s.caseEffect(r, c, result.Seen.CaseID); err != nil {
+			return err
+		}
+		p.Results = append(p.Results, shown)
+	}
+	return s.show(speaking(r, c, time.Now()), w, http.StatusOK, web.BulkView(s.formFrame(r, c, web.Triage, "/triage"), p))
+}
+
+func whoIs(c caller) triage.Who { return triage.Who{ID: c.session.Person.ID, Method: c.session.Method} }
+
+// caseEffect is what a case is about; empty when it may not be seen.
+func (s *server) caseEffect(r *http.Request, c caller, id string) (web.Effect, error) {
+	snap, err := s.Cases.Find(r.Context(), c.viewer(), id)
+	if action.IsCode(err, action.NotFound) {
+		return web.Effect{}, nil
+	}
+	if err != nil {
+		return web.Effect{}, err
+	}
+	tool, err := s.catalogue.Version(r.Context(), snap.Action.Tool, snap.Action.ToolVersion)
+	if err != nil {
+		return web.Effect{}, err
+	}
+	return effectOf(tool.Contract, string(langOf(r, c)), snap.Action.Payload), nil
+}
+
+// exportKeys is a file for the provider: which keys nobody knows the outcome of.
+func (s *server) exportKeys(w http.ResponseWriter, r *http.Request, c caller) error {
+	items, err := frozen(r.URL.Query()["item"])
+	if err != nil {
+		return err
+	}
+	if len(items) > triage.MaxBulk {
+		return action.Refuse(action.TooLarge, "Export fewer cases at a time.")
+	}
+	var lines [][]string
+	for _, item := range items {
+		snap, err := s.Cases.Find(r.Context(), c.viewer(), item.CaseID)
+		if err != nil {
+			return err
+		}
+		line, err := s.keyLine(r, snap.Action)
+		if err != nil {
+			return err
+		}
+		lines = append(lines, line)
+	}
+	w.Header().Set("Content-Type", "text/csv; charset=utf-8")
+	w.Header().Set("Content-Disposition", `attachment; filename="countersign-keys.csv"`)
+	w.Header().Set("Cache-Control", "no-store")
+	if _, err := w.Write([]byte("\uFEFF")); err != nil {
+		return err
+	}
+	out := csv.NewWriter(w)
+	if err := out.Write([]string{"key", "outcome", "reference", "amount", "currency", "tool", "target_type", "target_id", "first_sent_utc", "last_sent_utc"}); err != nil {
+		return err
+	}
+	if err := out.WriteAll(lines); err != nil {
+		return err
+	}
+	return out.Error()
+}
+
+func (s *server) keyLine(r *http.Request, a action.Action) ([]string, error) {
+	tool, err := s.catalogue.Version(r.Context(), a.Tool, a.ToolVersion)
+	if err != nil {
+		return nil, err
+	}
+	line := []string{a.ExecutionKey, "", "", "", "", a.Tool, "", "", "", ""}
+	for _, amount := range firstAmount(tool.Contract, a.Payload) {
+		line[3], line[4] = amount.Text, amount.Currency
+	}
+	if a.Target != nil {
+		line[6], line[7] = a.Target.Type, a.Target.ID
+	}
+	if n := len(a.Attempts); n > 0 {
+		line[8], line[9] = a.Attempts[0].At.UTC().Format(time.RFC3339), a.Attempts[n-1].At.UTC().Format(time.RFC3339)
+	}
+	return cells(line...), nil
+}

@@ -1,0 +1,91 @@
+package handlers
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"time"
+
+	"countersign/action"
+	"countersign/action/rule"
+	"countersign/triage"
+	"countersign/web"
+)
+
+// caseRow is one case in the queue.
+func (s *server) caseRow(r *http.Request, c caller, tool *rule.Tool, a action.Action, now time.Time, lang string) web.CaseRow {
+	seen := triage.See(a)
+	row := web.CaseRow{Item: web.CaseItem{ID: seen.CaseID, Version: seen.Version, SnapshotHash: seen.SnapshotHash},
+		Effect: effectOf(tool.Contract, lang, a.Payload), Measure: measureOf(r.Context(), tool, a), Key: keyLifeOf(a), Why: a.Case.Why,
+		Asked: askedOf(a), Needs: a.Exhausted(), Status: actionView{a: a, now: now, tool: tool, lang: lang}.status()}
+	if h, held := a.HeldBy(now); held {
+		row.Holder, row.Mine = web.Outside(h.Name), h.ID == c.session.Person.ID
+	}
+	if v := a.Case.Pending; v != nil {
+		row.Second, row.Verdict = web.Outside(v.By.Name), v.Verdict
+	}
+	if !a.Case.Open {
+		row.At = a.Case.ClosedAt
+		if a.Case.Verdict != nil {
+			row.By = web.Outside(a.Case.Verdict.By.Name)
+		}
+	}
+	return row
+}
+
+func keyLifeOf(a action.Action) web.KeyLife {
+	k := web.KeyLife{Key: a.ExecutionKey, Used: a.Retried, System: systemOf(a.Tool)}
+	if until, ok := a.KeyUntil(); ok {
+		k.Until = until
+	}
+	return k
+}
+
+// askedOf is how often the business system was asked by key, and what it said.
+func askedOf(a action.Action) web.Asked {
+	out := web.Asked{Possible: a.Terms.StatusQuery != ""}
+	out.Times, out.Budget = a.AskedSince()
+	for i := len(a.Asks) - 1; i >= 0; i-- {
+		if q := a.Asks[i]; q.Found.Source == a.Terms.StatusQuery {
+			out.Last, out.Found = q.At, foundOf(q)
+			out.Times = max(out.Times, 1)
+			break
+		}
+	}
+	if work, at := a.NextWork(); work == action.WorkAsk {
+		out.Next = at
+	}
+	return out
+}
+
+// foundOf is what one answer by key said.
+func foundOf(q action.Ask) web.Found {
+	switch q.Found.Outcome {
+	case action.FoundSucceeded:
+		return web.FoundHappened
+	case action.FoundFailed:
+		return web.FoundFailed
+	case action.FoundNotExecuted:
+		return web.FoundNotExecuted
+	}
+	var answer struct {
+		Status string `json:"status"`
+	}
+	switch {
+	case len(q.Snapshot) == 0 || string(q.Snapshot) == "null":
+		return web.FoundNoAnswer
+	case json.Unmarshal(q.Snapshot, &answer) == nil && strings.EqualFold(answer.Status, "NOT_FOUND"):
+		return web.FoundNotFound
+	}
+	return web.FoundUnclear
+}
+
+// settlementOf is a verdict as pages show it.
+func settlementOf(v action.Verdict) web.Settlement {
+	s := web.Settlement{Verdict: v.Verdict, By: web.Outside(v.By.Name), Role: v.By.Role, At: v.At, Kind: v.EvidenceKind, Ref: web.Outside(v.EvidenceRef),
+		Note: web.Outside(v.Note)}
+	if v.Second != nil {
+		s.Second, s.Refused = web.Outside(v.Second.By.Name), !v.Second.Agree
+	}
+	return s
+}
