@@ -209,6 +209,7 @@ func (r *run) act(ctx context.Context, wire *wireCall) error {
 	if outcome.Result != action.Success || !action.State(after.State).In(action.Executing, action.Accepted) {
 		return nil
 	}
+	r.work.Kind, r.work.Version = string(action.WorkVerify), after.Version
 	return r.readBack(ctx, r.contract, r.work)
 }
 

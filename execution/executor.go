@@ -127,6 +127,8 @@ func (e *Executor) perform(ctx, stopping context.Context, w api.Work) {
 	case errors.Is(err, errAway):
 		failed, wait = false, jitter(e.config.ProbeAfter) // no worse the longer it lasts
 		log.Info("left alone", "reason", err)
+	case errors.Is(err, errOvertaken):
+		failed = false
 	case errors.Is(err, errOver), errors.Is(err, errStopping):
 		log.Info("stopped", "reason", err)
 	case err != nil:
@@ -182,7 +184,7 @@ func (e *Executor) observe(ctx context.Context, c *contract.Contract, w api.Work
 			continue
 		}
 		r := e.read(ctx, tool, facts(w))
-		if _, err := e.report(ctx, w.ActionID, r); err != nil {
+		if _, err := e.reportFor(ctx, w, r); err != nil {
 			return err
 		}
 		if r.failure != "" {
@@ -195,7 +197,7 @@ func (e *Executor) observe(ctx context.Context, c *contract.Contract, w api.Work
 // readBack looks whether the post-conditions hold; the console judges.
 func (e *Executor) readBack(ctx context.Context, c *contract.Contract, w api.Work) error {
 	for _, tool := range c.PostconditionReads() {
-		after, err := e.report(ctx, w.ActionID, e.read(ctx, tool, facts(w)))
+		after, err := e.reportFor(ctx, w, e.read(ctx, tool, facts(w)))
 		if err != nil {
 			return err
 		}
@@ -213,8 +215,6 @@ func (e *Executor) ask(ctx context.Context, c *contract.Contract, w api.Work) er
 		return fmt.Errorf("%w: its contract names no status query", errUnserved)
 	}
 	r := e.read(ctx, c.Execution.StatusQuery.Tool, facts(w))
-	if _, err := e.report(ctx, w.ActionID, r); err != nil {
-		return err
-	}
-	return nil
+	_, err := e.reportFor(ctx, w, r)
+	return err
 }

@@ -100,3 +100,21 @@ func TestE4_NothingIsClaimedWhileASystemIsAway(t *testing.T) {
 		b.awaitState(a.ID, action.Applied)
 	}
 }
+
+// Three executors are offered the same question at once: it counts once, and
+// the next one is asked only when it is due.
+func TestSeveralExecutorsAskNoMoreThanOne(t *testing.T) {
+	b := newBench(t)
+	b.arm(`{"object":"10080","fault":"act-then-reset"}`)
+	b.arm(`{"system":"refunds","method":"GET","path":"/refunds/operations","fault":"error-before","count":0}`)
+	a := b.approve(b.propose(refund, "u-li-na", `{"order_id":"10080","amount":10,"reason":"arrived broken"}`, ""))
+	for range 3 {
+		b.start(b.config())
+	}
+	a = b.await(a.ID, "asked three times", func(a action.Action) bool { return len(a.Asks) >= 3 })
+	for i := 1; i < len(a.Asks); i++ {
+		if gap := a.Asks[i].At.Sub(a.Asks[i-1].At); gap < 2*time.Second {
+			t.Errorf("question %d came %s after the one before", i+1, gap)
+		}
+	}
+}

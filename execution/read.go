@@ -3,6 +3,8 @@ package execution
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -190,7 +192,25 @@ type judged struct {
 
 // report sends a reading to the console.
 func (t *Tools) report(ctx context.Context, id string, r reading) (judged, error) {
-	o := api.Observation{ObservationID: action.NewSecret(16), Tool: r.tool, Snapshot: r.snapshot, Error: r.failure, ObservedAt: r.at.UTC()}
+	return t.reportAs(ctx, id, action.NewSecret(16), r)
+}
+
+// reportFor sends a reading that a piece of work asked for. Several executors
+// may be at the same piece: what the first reports counts, once.
+func (t *Tools) reportFor(ctx context.Context, w api.Work, r reading) (judged, error) {
+	piece := sha256.Sum256(fmt.Appendf(nil, "%s %s %d %s", w.Kind, w.ActionID, w.Version, r.tool))
+	said, err := t.reportAs(ctx, w.ActionID, hex.EncodeToString(piece[:16]), r)
+	if HasCode(err, action.IdempotencyKeyInUse) {
+		return judged{}, errOvertaken
+	}
+	return said, err
+}
+
+// errOvertaken ends a piece of work that another executor has done meanwhile.
+var errOvertaken = errors.New("another executor has reported it already")
+
+func (t *Tools) reportAs(ctx context.Context, id, observation string, r reading) (judged, error) {
+	o := api.Observation{ObservationID: observation, Tool: r.tool, Snapshot: r.snapshot, Error: r.failure, ObservedAt: r.at.UTC()}
 	after, err := t.client.Observe(ctx, id, o)
 	if err != nil {
 		return judged{}, fmt.Errorf("reporting what %s showed: %w", r.tool, err)

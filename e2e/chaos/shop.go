@@ -120,6 +120,11 @@ func (s *shop) arm(ctx context.Context) error {
 	return nil
 }
 
+// disarm switches them off, for looking at what was done.
+func (s *shop) disarm(ctx context.Context) error {
+	return s.call(ctx, http.MethodDelete, "/faults", s.tokens.Control, nil, nil)
+}
+
 // call asks the business system; what it may do is what the token may.
 func (s *shop) call(ctx context.Context, method, path, token string, body, into any) error {
 	var text []byte

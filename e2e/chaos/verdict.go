@@ -177,6 +177,9 @@ func overstated(a api.Action, done int, o operation) string {
 // report prints what came of the run. clean says that nothing is there that
 // must not be.
 func (s *stack) report(ctx context.Context, out io.Writer, took time.Duration, known []refund, actions []api.Action, struck map[string]int) (bool, error) {
+	if err := s.shop.disarm(ctx); err != nil {
+		return false, err
+	}
 	truth, err := s.shop.paid(ctx)
 	if err != nil {
 		return false, err
