@@ -15,7 +15,6 @@ import (
 	"net/url"
 	"os"
 	"os/signal"
-	"strconv"
 	"syscall"
 	"time"
 
@@ -88,8 +87,12 @@ func writeFaults() []fault {
 		{"delivered twice", .02, map[string]any{"fault": "duplicate"}},
 		{"done, but only in word", .003, map[string]any{"fault": "lie"}},
 		{"recorded, not paid", .003, map[string]any{"fault": "record-only"}},
-		{"accepted, paid later", .02, map[string]any{"fault": "accept", "delay_ms": 1500, "silent": true}},
-		{"accepted, refused later", .005, map[string]any{"fault": "accept", "delay_ms": 1500, "outcome": "refused", "silent": true}},
+		{"accepted, paid later, called back twice", .01, map[string]any{"fault": "accept", "delay_ms": 1500, "deliveries": 2}},
+		{"called back before the answer", .005, map[string]any{"fault": "accept", "early": true}},
+		{"called back late", .005, map[string]any{"fault": "accept", "delay_ms": 500, "callback_ms": 8000}},
+		{"a forged callback first", .005, map[string]any{"fault": "accept", "delay_ms": 1500, "outcome": "refused", "forged": "wrong"}},
+		{"accepted, refused later", .005, map[string]any{"fault": "accept", "delay_ms": 1500, "outcome": "refused"}},
+		{"accepted, never called back", .005, map[string]any{"fault": "accept", "delay_ms": 1500, "silent": true}},
 	}
 }
 
@@ -123,6 +126,11 @@ func (s *shop) arm(ctx context.Context) error {
 // disarm switches them off, for looking at what was done.
 func (s *shop) disarm(ctx context.Context) error {
 	return s.call(ctx, http.MethodDelete, "/faults", s.tokens.Control, nil, nil)
+}
+
+// callBack tells where callbacks go.
+func (s *shop) callBack(ctx context.Context, address string) error {
+	return s.call(ctx, http.MethodPut, "/refunds/callback", s.tokens.Control, map[string]string{"url": address}, nil)
 }
 
 // call asks the business system; what it may do is what the token may.
@@ -161,12 +169,12 @@ type listed[T any] struct {
 }
 
 // pages reads all pages of a list.
-func pages[T any](ctx context.Context, s *shop, path string, query url.Values) ([]T, error) {
+func pages[T any](ctx context.Context, s *shop, path, token string, query url.Values) ([]T, error) {
 	var all []T
 	query.Set("limit", "500")
 	for {
 		var page listed[T]
-		if err := s.call(ctx, http.MethodGet, path+"?"+query.Encode(), s.tokens.RefundsRead, nil, &page); err != nil {
+		if err := s.call(ctx, http.MethodGet, path+"?"+query.Encode(), token, nil, &page); err != nil {
 			return nil, err
 		}
 		all = append(all, page.Items...)
@@ -197,7 +205,7 @@ func (s *shop) paid(ctx context.Context) (paid, error) {
 		ID       string  `json:"order_id"`
 		Refunded float64 `json:"refunded"`
 	}
-	orders, err := pages[order](ctx, s, "/refunds/orders", url.Values{})
+	orders, err := pages[order](ctx, s, "/refunds/orders", s.tokens.RefundsRead, url.Values{})
 	if err != nil {
 		return p, err
 	}
@@ -205,7 +213,7 @@ func (s *shop) paid(ctx context.Context) (paid, error) {
 		p.orders[o.ID] = o.Refunded
 	}
 	now := time.Now()
-	operations, err := pages[operation](ctx, s, "/refunds/operations", url.Values{
+	operations, err := pages[operation](ctx, s, "/refunds/operations", s.tokens.RefundsRead, url.Values{
 		"from": {now.Add(-24 * time.Hour).UTC().Format(time.RFC3339)}, "to": {now.Add(time.Hour).UTC().Format(time.RFC3339)}})
 	for _, o := range operations {
 		p.operations[o.Key] = o
@@ -213,31 +221,29 @@ func (s *shop) paid(ctx context.Context) (paid, error) {
 	return p, err
 }
 
-// hits are how often each fault struck, from the business system's own log.
+// hits are how often each fault struck, and how many callbacks were taken, from
+// the business system's own logs.
 func (s *shop) hits(ctx context.Context) (map[string]int, error) {
 	type entry struct {
 		Method string `json:"method"`
 		Fault  string `json:"fault"`
 	}
-	hits := map[string]int{}
-	cursor := ""
-	for {
-		var page listed[entry]
-		path := "/faults/log?system=refunds&limit=500&cursor=" + url.QueryEscape(cursor)
-		if err := s.call(ctx, http.MethodGet, path, s.tokens.Control, nil, &page); err != nil {
-			return nil, err
-		}
-		for _, e := range page.Items {
-			if e.Fault != "" {
-				hits[e.Method+" "+e.Fault]++
-			}
-		}
-		if page.Next == nil {
-			return hits, nil
-		}
-		if cursor == *page.Next {
-			return nil, errors.New("the log does not end after " + strconv.Quote(cursor))
-		}
-		cursor = *page.Next
+	type letter struct {
+		Delivered int `json:"delivered"`
 	}
+	hits := map[string]int{}
+	entries, err := pages[entry](ctx, s, "/faults/log", s.tokens.Control, url.Values{"system": {sandbox.Refunds}})
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range entries {
+		if e.Fault != "" {
+			hits[e.Method+" "+e.Fault]++
+		}
+	}
+	letters, err := pages[letter](ctx, s, "/faults/callbacks", s.tokens.Control, url.Values{})
+	for _, l := range letters {
+		hits["callbacks taken"] += l.Delivered
+	}
+	return hits, err
 }

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -107,6 +108,9 @@ func (s *stack) startShop(ctx context.Context) error {
 	for _, token := range []*string{&s.shop.tokens.RefundsRead, &s.shop.tokens.RefundsWrite, &s.shop.tokens.Control} {
 		*token = rand.Text()
 	}
+	secret := make([]byte, 32)
+	rand.Read(secret) // it never fails
+	s.shop.tokens.RefundsSecret = "whsec_" + base64.StdEncoding.EncodeToString(secret)
 	tokens, err := json.Marshal(s.shop.tokens)
 	if err != nil {
 		return err
@@ -150,6 +154,12 @@ func (s *stack) startConsole(ctx context.Context) error {
 		return err
 	}
 	if _, err := s.admin(ctx, "", "tools", "apply", contracts); err != nil {
+		return err
+	}
+	if _, err := s.admin(ctx, s.shop.tokens.RefundsSecret+"\n", "callbacks", "add", tool, "--secret-stdin"); err != nil {
+		return err
+	}
+	if err := s.shop.callBack(ctx, s.console+"/v1/callbacks/"+tool); err != nil {
 		return err
 	}
 	if _, err := s.admin(ctx, "", "user", "add", "max", "--role", "admin"); err != nil {
