@@ -174,6 +174,7 @@ func settled(p *web.CasePage, _ web.Lang) {
 	p.Status = web.Status{State: web.Failed, How: web.HowSettled, Person: t("Jonas Weber")}
 	p.Statement = &web.Statement{Level: "failed", AsOf: Now()}
 	p.Settled = &web.Settlement{Verdict: "did_not_happen", By: t("Jonas Weber"), Role: "ops", At: at(14, 4, 0), Kind: "file", Ref: t("sha256:0f3a5be1c2d4968877a0c1b2d3e4f5061728394a5b6c7d8e7be0a1f29c55d4e0"), Note: t("Daily file of PayHub, no line for the key; their desk confirmed."), Second: t("Mia Chen")}
+	p.LateUntil = at(14, 3, 0)
 	p.Block, p.Holder, p.Steps, p.Object = nil, nil, web.Steps{}, nil
 	p.Story = append(p.Story, web.Told{At: at(14, 4, 0), Kind: "verdict", To: web.Failed, By: t("Jonas Weber"), Verdict: "did_not_happen"})
 }

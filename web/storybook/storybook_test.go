@@ -192,6 +192,12 @@ func checkForms(t *testing.T, p page) {
 		if method == "post" && !once.MatchString(action) && !names["op"] {
 			t.Errorf("form %s can be recorded twice", action)
 		}
+		if strings.HasPrefix(action, "/triage/cas_") && !(names["version"] && names["snapshot_hash"]) {
+			t.Errorf("form %s is not bound to what the page shows", action)
+		}
+		if strings.HasPrefix(action, "/triage/bulk") && !names["item"] {
+			t.Error("the bulk form works on no frozen list")
+		}
 		if strings.HasSuffix(action, "/decisions") {
 			for _, want := range []string{"decision", "proposal_hash", "revision", "reason_code", "reason"} {
 				if !names[want] {
@@ -250,11 +256,11 @@ func TestReport18_NoApproveWhileSomethingIsCut(t *testing.T) {
 
 func TestARowHasNoButton(t *testing.T) {
 	for _, s := range Stories() {
-		if !strings.HasPrefix(s.Name, "approvals") {
+		if !strings.HasPrefix(s.Name, "approvals") && !strings.HasPrefix(s.Name, "unknown-results") {
 			continue
 		}
 		for _, n := range parse(t, render(t, s, web.English)).all {
-			if class, _ := attr(n, "class"); class == "row" {
+			if class, _ := attr(n, "class"); class == "row" || class == "row case" {
 				for d := range n.Descendants() {
 					if d.Data == "button" {
 						t.Errorf("%s: a row has a button", s.Name)
@@ -273,6 +279,49 @@ func TestMaskedValuesAreNamedAndNeverShown(t *testing.T) {
 		}
 		if s.Name == "decide-hostile" && !strings.Contains(source, "present, hidden by contract") {
 			t.Error("a hidden field is not named")
+		}
+	}
+}
+
+// Nothing is recommended where nobody knows: no verdict is chosen, no button is
+// filled, and what every verdict changes stands beside it.
+func TestACaseChoosesNothingForAnybody(t *testing.T) {
+	for _, s := range Stories() {
+		if !strings.HasPrefix(s.Name, "case") || s.Name == "case-stale" {
+			continue
+		}
+		radios := 0
+		for _, n := range parse(t, render(t, s, web.English)).all {
+			kind, _ := attr(n, "type")
+			_, checked := attr(n, "checked")
+			_, selected := attr(n, "selected")
+			if value, _ := attr(n, "value"); checked || selected && value != "" {
+				t.Errorf("%s: %q is chosen", s.Name, value)
+			}
+			if class, _ := attr(n, "class"); n.Data == "button" && slices.Contains(strings.Fields(class), "go") {
+				t.Errorf("%s has a filled button", s.Name)
+			}
+			if kind == "radio" {
+				radios++
+			}
+		}
+		if s.Name == "case" && radios != 3 {
+			t.Errorf("%d verdicts can be chosen", radios)
+		}
+	}
+}
+
+// Who was refused finds everything typed again.
+func TestARefusedSettlementKeepsWhatWasTyped(t *testing.T) {
+	for _, s := range Stories() {
+		if s.Name != "case-stale" {
+			continue
+		}
+		source := render(t, s, web.English)
+		for _, want := range []string{`value="did_not_happen" required checked`, `value="provider_reference" selected`, `value="TICKET-4471"`, "Their desk said so.", "Something new is known since you opened this case", "ph_77120"} {
+			if !strings.Contains(source, want) {
+				t.Errorf("the page lacks %s", want)
+			}
 		}
 	}
 }
