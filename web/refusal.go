@@ -70,6 +70,13 @@ func (r *Refusal) field(name string) (RefusedField, bool) {
 	return RefusedField{}, false
 }
 
+// words is what is wrong with the place, in the viewer's language where there
+// are words for it.
+func (f RefusedField) words() (Msg, bool) {
+	key := "wrong." + f.Name
+	return msg(key), known(key)
+}
+
 // input is the one input of a form that the words are about, to jump to; "" when
 // they are about more, or about something else.
 func (r *Refusal) input() string {

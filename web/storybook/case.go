@@ -21,6 +21,9 @@ func caseStories() []Story {
 		{"case", page(func(*web.CasePage, web.Lang) {})},
 		{"case-untaken", page(untaken)},
 		{"case-held", page(heldByAnother)},
+		{"case-sends-again", page(func(p *web.CasePage, _ web.Lang) {
+			p.Asked.Found, p.Steps.Again = web.FoundNotExecuted, &web.Step{}
+		})},
 		{"case-support", func(l web.Lang) templ.Component {
 			p := refundUnknown(l)
 			heldByAnother(&p, l)
@@ -35,6 +38,7 @@ func caseStories() []Story {
 		})},
 		{"case-proven", page(func(p *web.CasePage, _ web.Lang) {
 			p.Asked.Found = web.FoundHappened
+			p.Key.Used = true
 			p.Steps.Again.WhyNot, p.Steps.Again.Op = "known", ""
 			p.Steps.Settle.Outcomes[1].Refused = web.NewRefusal("wrong-state", "evidence-happened", "The business system has proven that it happened.", nil)
 		})},
