@@ -7,7 +7,7 @@ import (
 	"github.com/jmoiron/sqlx"
 )
 
-// multiply makes n copies of a waiting action, with events and bodies, each
+// multiply makes n copies of an action that waits for somebody, with events and bodies, each
 // with an id, a key and an expiry of its own.
 func multiply(t testing.TB, ownerDSN, id string, n int) {
 	t.Helper()
@@ -21,11 +21,13 @@ func multiply(t testing.TB, ownerDSN, id string, n int) {
 	for _, statement := range []string{
 		`INSERT INTO actions (id, state, version, revision, create_op, tool, tool_version, client_id, scope, task_id, actor_id, target_type,
 		    target_id, object_version, payload_hash, proposal_hash, content_version, created_at, updated_at, expires_at, due_at, work,
-		    roles, deciders, confirmation_ref, claimed_by, open_attempt, block, case_id, links, refs)
+		    roles, deciders, confirmation_ref, claimed_by, open_attempt, block, case_id, case_since, case_why,
+		    case_pending, needs_person, key_until, links, refs)
 		 SELECT ` + newID + `, state, version, revision, create_op || ':' || i, tool, tool_version, client_id, scope, task_id, actor_id, target_type,
 		    target_id || '-' || i, object_version, payload_hash || i, proposal_hash || i, content_version, created_at, updated_at,
 		    expires_at + interval '1 hour' + i * interval '1 second', expires_at + interval '1 hour' + i * interval '1 second', work,
-		    roles, deciders, confirmation_ref, claimed_by, open_attempt, block, case_id, links, ARRAY[payload_hash || i]
+		    roles, deciders, confirmation_ref || i, claimed_by, open_attempt, block, case_id || i, case_since + i * interval '1 second',
+		    case_why, case_pending, needs_person, key_until, links, ARRAY[payload_hash || i]
 		 FROM actions, ` + copies + ` WHERE id = $1`,
 		`INSERT INTO events (subject, version, op, kind, by_kind, by_id, by_name, by_role, by_method, from_state, to_state, at, data)
 		 SELECT ` + newID + `, version, op, kind, by_kind, by_id, by_name, by_role, by_method, from_state, to_state, at, data
