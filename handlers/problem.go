@@ -85,6 +85,8 @@ func (s *server) fail(w http.ResponseWriter, r *http.Request, page bool, c calle
 		w.Header().Set("Retry-After", wait)
 	} else if refusal.Code == action.OutcomeUnknown || refusal.Code == action.RateLimited {
 		w.Header().Set("Retry-After", "1")
+	} else if refusal.Code == action.Paused {
+		w.Header().Set("Retry-After", "30")
 	}
 	if page {
 		s.refusePage(w, r, c, kindOf(refusal.Code).status, refusal)

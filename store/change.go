@@ -124,9 +124,12 @@ type written struct {
 }
 
 const createSQL = `
-WITH h AS MATERIALIZED (
-    SELECT CASE WHEN $13 = '' OR EXISTS (SELECT FROM actions WHERE create_op = $5) THEN ''
-           ELSE hold_target($13, $1, $28, $11, $6, $14, $15, $17) END AS held),
+WITH p AS MATERIALIZED (
+    SELECT CASE WHEN $40 AND NOT EXISTS (SELECT FROM actions WHERE create_op = $5) THEN paused($6, $8, $32, $9) ELSE '' END AS held),
+h AS MATERIALIZED (
+    SELECT CASE WHEN p.held <> '' THEN p.held WHEN $13 = '' OR EXISTS (SELECT FROM actions WHERE create_op = $5) THEN ''
+           ELSE hold_target($13, $1, $28, $11, $6, $14, $15, $17) END AS held
+    FROM p),
 a AS (
     INSERT INTO actions (id, state, version, revision, create_op, tool, tool_version, client_id, scope, task_id,
         actor_id, target_type, target_id, object_version, payload_hash, proposal_hash, content_version,
@@ -162,15 +165,17 @@ func createArgs(t action.Transition) []any {
 	return []any{a.ID, a.State, a.Version, a.Revision, e.Op, a.Tool, a.ToolVersion, a.Client.ID, a.Scope, a.TaskID,
 		a.Actor.ID, a.ContentVersion, look(t), r.targetType, r.targetID, a.ObjectVersion, a.PayloadHash, a.ProposalHash,
 		e.At, a.ExpiresAt, r.dueAt, r.work, r.roles, r.deciders, r.confirmationRef, r.openAttempt, r.block, r.links, r.refs,
-		e.Kind, e.By.Kind, e.By.ID, e.By.Name, e.By.Role, e.By.Method, string(e.Data), salt(), nullBytes(e.Body), r.workAt}
+		e.Kind, e.By.Kind, e.By.ID, e.By.Name, e.By.Role, e.By.Method, string(e.Data), salt(), nullBytes(e.Body), r.workAt, goesOn(t)}
 }
 
 const appendSQL = `
 WITH l AS MATERIALIZED (
     SELECT version FROM actions WHERE id = $1 FOR UPDATE),
+p AS MATERIALIZED (
+    SELECT CASE WHEN $48 THEN paused($8, $49, $32, $10) ELSE '' END AS held FROM l WHERE l.version = $2 - 1),
 h AS MATERIALIZED (
-    SELECT CASE WHEN $5 = '' THEN '' ELSE hold_target($5, $1, $21, $37, $8, $11, $12, $14) END AS held
-    FROM l WHERE l.version = $2 - 1),
+    SELECT CASE WHEN p.held <> '' THEN p.held WHEN $5 = '' THEN '' ELSE hold_target($5, $1, $21, $37, $8, $11, $12, $14) END AS held
+    FROM p),
 t AS MATERIALIZED (
     SELECT h.held, app_now() AS at FROM h),
 u AS (
@@ -203,7 +208,7 @@ func (db *DB) Append(ctx context.Context, t action.Transition) (bool, error) {
 		a.ContentVersion, a.ExpiresAt, r.dueAt, r.work, r.roles, r.links, r.refs, r.deciders, r.confirmationRef,
 		r.claimedBy, r.openAttempt, r.block, r.caseID, e.Op, e.Kind, e.By.Kind, e.By.ID, e.By.Name, e.By.Role, e.By.Method,
 		e.From, a.Actor.ID, string(e.Data), salt(), nullBytes(e.Body), r.workAt,
-		r.caseSince, r.caseWhy, r.casePending, r.needsPerson, r.keyUntil, r.caseClosedAt)
+		r.caseSince, r.caseWhy, r.casePending, r.needsPerson, r.keyUntil, r.caseClosedAt, goesOn(t), a.Client.ID)
 	if err != nil {
 		return false, err
 	}
@@ -225,12 +230,20 @@ func look(t action.Transition) string {
 	return ""
 }
 
+// goesOn reports whether a transition is one that a pause stops: something is
+// proposed, claimed or attempted.
+func goesOn(t action.Transition) bool {
+	return t.Hold == action.HoldContent || t.Hold == action.HoldRun
+}
+
 // heldUp turns what stands in a target's way into a refusal.
 func heldUp(held string) error {
 	what, id, _ := strings.Cut(held, ":")
 	switch what {
 	case "":
 		return nil
+	case "paused":
+		return pausedBy(id)
 	case "duplicate":
 		return action.Refuse(action.DuplicateOpenAction, "The same is open already as "+id+". Wait for it, or cancel it first.").With("action", id)
 	case "busy":

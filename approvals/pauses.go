@@ -1,0 +1,96 @@
+package approvals
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"countersign/action"
+)
+
+// Pause stops what is proposed, claimed and attempted. What people decide, what
+// is reported and what is found out goes on.
+type Pause struct {
+	ID        string     `db:"id"`
+	Kind      string     `db:"kind"`  // PauseTool, PauseClient or PauseScope
+	Value     string     `db:"value"` // name of the tool, id of the client, scope
+	Reason    string     `db:"reason"`
+	By        string     `db:"by_name"`
+	StartedAt time.Time  `db:"started_at"`
+	EndedAt   *time.Time `db:"ended_at"`
+}
+
+// What can be paused. A client is paused as proposer and as executor.
+const (
+	PauseTool   = "tool"
+	PauseClient = "client"
+	PauseScope  = "scope"
+)
+
+// maxPauseReason bounds why something is paused, in bytes.
+const maxPauseReason = 500
+
+// PauseStore keeps pauses.
+type PauseStore interface {
+	// AddPause starts a pause; false when the same is paused already.
+	AddPause(ctx context.Context, p Pause, by action.By) (bool, error)
+	// EndPause ends a pause; false when there is none.
+	EndPause(ctx context.Context, kind, value string, by action.By) (bool, error)
+}
+
+// StartPause pauses a tool, a client or a scope. Once it returns, nothing of it
+// is proposed, claimed or attempted any more.
+func StartPause(ctx context.Context, s PauseStore, kind, value, reason string, by action.By) (Pause, error) {
+	p := Pause{ID: action.NewID("pau"), Kind: kind, Value: value, Reason: strings.TrimSpace(reason), By: by.Name}
+	if p.Reason == "" || len(p.Reason) > maxPauseReason {
+		return p, action.Refuse(action.InvalidArgument, "Say why, in at most 500 bytes: whoever is refused is told.").At("/reason", "is required")
+	}
+	if value == "" {
+		return p, action.Refuse(action.InvalidArgument, "Say what to pause.").At("/value", "is required")
+	}
+	started, err := s.AddPause(ctx, p, by)
+	if err == nil && !started {
+		err = action.Refuse(action.WrongState, "It is paused already.").Because("paused")
+	}
+	return p, err
+}
+
+// EndPause lets a tool, a client or a scope go on.
+func EndPause(ctx context.Context, s PauseStore, kind, value string, by action.By) error {
+	ended, err := s.EndPause(ctx, kind, value, by)
+	if err == nil && !ended {
+		err = action.Refuse(action.NotFound, "It is not paused.")
+	}
+	return err
+}
+
+// ClientLedger is where a client's actions are kept.
+type ClientLedger interface {
+	action.Ledger
+	// OpenOfClient returns actions of a client that have not run, by id after one.
+	OpenOfClient(ctx context.Context, client, after string, limit int) ([]string, error)
+}
+
+// CancelOpenOf cancels every action of a client that has not run, and tells how
+// many. Pause the client first: it may go on proposing.
+func CancelOpenOf(ctx context.Context, l ClientLedger, client, reason string, by action.By) (cancelled int, err error) {
+	op := "cancel-open:" + action.NewSecret(8)
+	for after := ""; ; {
+		ids, err := l.OpenOfClient(ctx, client, after, 100)
+		if err != nil || len(ids) == 0 {
+			return cancelled, err
+		}
+		for _, id := range ids {
+			_, err := action.Change(ctx, l, id, func(action.Snapshot) (action.Command, error) {
+				return action.Cancel{Op: op, By: by, Reason: reason}, nil
+			})
+			switch {
+			case err == nil:
+				cancelled++
+			case !action.IsCode(err, action.WrongState) && !action.IsCode(err, action.ExpiredCode):
+				return cancelled, err
+			}
+		}
+		after = ids[len(ids)-1]
+	}
+}
