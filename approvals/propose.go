@@ -242,6 +242,9 @@ func (s *Service) Submit(ctx context.Context, client people.Client, id string, i
 		if _, done := a.Done(op); done { // whatever the contract says by now
 			return action.Submit{Op: op}, nil
 		}
+		if err := s.underCap(ctx, client.ID); err != nil {
+			return nil, err
+		}
 		tool, err := s.catalogue.Active(ctx, a.Tool, a.Entry)
 		if err != nil {
 			return nil, err

@@ -21,6 +21,9 @@ import (
 // that shows all of it, in bytes.
 const fullFrom = 16 << 10
 
+// headFields is how many fields of such a payload the shorter page shows.
+const headFields = 100
+
 // actionView is everything that the page of one action is made from.
 type actionView struct {
 	a        action.Action
@@ -55,7 +58,11 @@ func (v actionView) page(ctx context.Context) web.ActionPage {
 	if len(v.a.Receipts) > 0 || len(v.a.Attempts) > 0 {
 		p.Proof = v.proof(ctx)
 	}
-	p.Warnings = v.warnings(p)
+	hidden, bidi := p.Fields.Hidden()
+	p.Warnings = v.warnings(p, hidden, bidi)
+	if len(v.a.Payload) > fullFrom && !v.full {
+		p.Fields = p.Fields.Head(headFields, "/actions/"+v.a.ID+"?view=full")
+	}
 	p.Bar = v.bar()
 	return p
 }
@@ -275,7 +282,7 @@ func (v actionView) record() web.Record {
 }
 
 // warnings are what to know before deciding.
-func (v actionView) warnings(p web.ActionPage) []web.Warning {
+func (v actionView) warnings(p web.ActionPage, hidden int, bidi bool) []web.Warning {
 	if v.state() != action.Proposed {
 		return nil
 	}
@@ -283,8 +290,8 @@ func (v actionView) warnings(p web.ActionPage) []web.Warning {
 	for _, name := range v.lookAlikes() {
 		ws = append(ws, web.WarningLookAlike(name))
 	}
-	if n, bidi := p.Fields.Hidden(); n > 0 {
-		ws = append(ws, web.WarningHiddenIn(n, bidi))
+	if hidden > 0 {
+		ws = append(ws, web.WarningHiddenIn(hidden, bidi))
 	}
 	if seen := v.versionSeen(); v.a.ObjectVersion != nil && seen != "" && seen != *v.a.ObjectVersion {
 		ws = append(ws, web.WarningChangedSince(p.Checks.VersionProposed, p.Checks.VersionSeen))

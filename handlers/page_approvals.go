@@ -181,8 +181,8 @@ func (s *server) streamApprovals(w http.ResponseWriter, r *http.Request, c calle
 	said := -1
 	for {
 		changed := s.Reads.Changes()
-		if _, err := s.Sessions.Current(r); err != nil {
-			return nil // the session is over: so is the stream
+		if lives, err := s.Sessions.Lives(r); !lives || err != nil {
+			return nil // the session is over, or nobody can tell: so is the stream
 		}
 		n, err := s.Pages.QueueCount(r.Context(), f, after, countMost)
 		if err != nil {

@@ -47,6 +47,11 @@ func ballotOf(fields url.Values) (approvals.Ballot, error) {
 		}
 		refusal.At(pointer, detail)
 	}
+	for _, once := range []string{"decision", "revision", "proposal_hash"} {
+		if len(fields[once]) > 1 {
+			wrong("/"+once, "is there more than once")
+		}
+	}
 	switch fields.Get("decision") {
 	case "approve":
 		b.Approve, b.ReasonCode = true, ""

@@ -217,7 +217,7 @@ func (s *server) historyLine(r *http.Request, c caller, a action.Action, now tim
 func cells(values ...string) []string {
 	for i, v := range values {
 		long := len(v) > 11 && strings.Trim(v, "0123456789") == ""
-		if v != "" && (long || strings.ContainsRune("=+-@\t\r", rune(v[0]))) {
+		if long || strings.IndexAny(v, "=+-@\t\r\n＝＋－＠") == 0 {
 			values[i] = "'" + v
 		}
 	}

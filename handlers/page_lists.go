@@ -21,8 +21,11 @@ func rowOf(ctx context.Context, t *rule.Tool, a action.Action, st approvals.Stan
 	}
 	r.Decided = slices.ContainsFunc(a.Decisions, func(d action.Decision) bool { return d.Revision == a.Revision && d.By.ID == viewer.ID })
 	v := actionView{a: a, now: a.UpdatedAt, tool: t, standing: st, viewer: viewer, lang: lang}
-	p := web.ActionPage{Fields: fieldsOf(t.Contract, lang, a), Checks: v.checks()}
-	ws := v.warnings(p)
+	hidden := 0
+	if flags := web.Outside(string(a.Payload)).Flags(); flags.Any() { // a table of the fields would cost too much for a row
+		hidden = 1
+	}
+	ws := v.warnings(web.ActionPage{Checks: v.checks()}, hidden, false)
 	if rejected {
 		ws = append(ws, web.Warning{Kind: web.WarnRejectedBefore})
 	}

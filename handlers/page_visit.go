@@ -139,7 +139,8 @@ func seeOther(w http.ResponseWriter, r *http.Request, path string) error {
 // ownPath returns path if it is one of ours, else the approvals.
 func ownPath(path string) string {
 	u, err := url.Parse(path)
-	if err != nil || u.IsAbs() || u.Host != "" || !strings.HasPrefix(path, "/") || strings.HasPrefix(path, "//") || strings.ContainsAny(path, "\\\r\n\t") {
+	if err != nil || u.IsAbs() || u.Host != "" || !strings.HasPrefix(path, "/") || strings.HasPrefix(path, "//") ||
+		strings.ContainsFunc(path, func(r rune) bool { return r <= ' ' || r > '~' || r == '\\' }) {
 		return "/approvals"
 	}
 	return path

@@ -156,10 +156,6 @@ func readBodyUpTo(w http.ResponseWriter, r *http.Request, most int64) ([]byte, e
 	if e := r.Header.Get("Content-Encoding"); e != "" && !strings.EqualFold(e, "identity") {
 		return nil, action.Refuse(action.Malformed, "Send the body uncompressed, without Content-Encoding.")
 	}
-	// Where there is no connection to set it on, nobody can be slow.
-	deadline := http.NewResponseController(w)
-	_ = deadline.SetReadDeadline(time.Now().Add(bodyTime))
-	defer func() { _ = deadline.SetReadDeadline(time.Time{}) }()
 	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, most))
 	var tooLarge *http.MaxBytesError
 	switch {

@@ -66,6 +66,7 @@ type server struct {
 	origins   *http.CrossOriginProtection
 	failures  *httprate.RateLimiter // of API keys that are not known
 	waiting   chan struct{}         // one for each request that waits
+	bodyTime  time.Duration         // for a body to arrive
 	openapi   []byte
 	mux       *chi.Mux
 }
@@ -103,7 +104,7 @@ func newServer(cfg Config, table []route) (*server, error) {
 	}
 	cfg.PublicURL = strings.TrimRight(cfg.PublicURL, "/")
 	s := &server{Config: cfg, catalogue: cfg.Approvals.Catalogue(), secure: base.Scheme == "https",
-		origins: http.NewCrossOriginProtection(), waiting: make(chan struct{}, maxWaiting),
+		origins: http.NewCrossOriginProtection(), waiting: make(chan struct{}, maxWaiting), bodyTime: bodyTime,
 		failures: httprate.NewRateLimiter(maxFailedKeys, time.Minute, httprate.WithResponseHeaders(httprate.ResponseHeaders{}))}
 	if err := s.origins.AddTrustedOrigin(base.Scheme + "://" + base.Host); err != nil {
 		return nil, fmt.Errorf("the public URL: %w", err)

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"countersign/action"
 
@@ -169,7 +171,32 @@ func sameID(a, b string) bool {
 	return strings.EqualFold(plain(a), plain(b))
 }
 
-func plain(id string) string { return strings.TrimSpace(norm.NFKC.String(id)) }
+// plain is an id without what nobody sees: code points that draw nothing, and
+// differences of form. Cyrillic and Greek letters that look like Latin ones
+// count as those.
+func plain(id string) string {
+	drawn := strings.Map(func(r rune) rune {
+		switch {
+		case unicode.Is(unicode.Cf, r), unicode.Is(unicode.Cc, r), unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r),
+			unicode.Is(unicode.Variation_Selector, r), unicode.Is(unicode.Mn, r):
+			return -1
+		case unicode.Is(unicode.Pd, r), r == 0x2212:
+			return '-'
+		}
+		if i := strings.IndexRune(lookAlike, unicode.ToLower(r)); i >= 0 {
+			return rune(looksLike[utf8.RuneCountInString(lookAlike[:i])])
+		}
+		return r
+	}, norm.NFKC.String(id))
+	return strings.TrimSpace(drawn)
+}
+
+// lookAlike are lower-case letters of other scripts that look like the Latin
+// letter at the same place of looksLike.
+const (
+	lookAlike = "асԁеһіјӏорԛѕѵԝхуαινορτυχ"
+	looksLike = "acdehijlopqsvwxyaivoptux"
+)
 
 func refuse(reason, detail string) *action.Refusal {
 	return action.Refuse(action.Forbidden, detail).Because(reason)

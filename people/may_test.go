@@ -39,6 +39,7 @@ func TestReport11_NobodyApprovesTheirOwn(t *testing.T) {
 		{"disabled", Person{ID: "per_1", Roles: []string{"support"}, Disabled: &long}, s, nil, "disabled"},
 		{"the actor", Person{ID: "per_1", Roles: []string{"support"}, Actors: []string{"u-1", "u-7"}}, s, nil, "self-approval-actor"},
 		{"the actor in capitals", Person{ID: "per_1", Roles: []string{"support"}, Actors: []string{"U-7"}}, s, nil, "self-approval-actor"},
+		{"the actor with what nobody sees", Person{ID: "per_1", Roles: []string{"support"}, Actors: []string{"u\u2010\u200b7\ufe0f\u00ad"}}, s, nil, "self-approval-actor"},
 		{"the actor in full width", Person{ID: "per_1", Roles: []string{"support"}, Actors: []string{"ｕ-7 "}}, s, nil, "self-approval-actor"},
 		{"another actor", Person{ID: "per_1", Roles: []string{"support"}, Actors: []string{"u-77"}}, s, []string{"support"}, ""},
 		{"the client's owner", Person{ID: "per_owner", Roles: []string{"support"}}, s, nil, "self-approval-client"},

@@ -195,6 +195,20 @@ func (s *Sessions) Current(r *http.Request) (Session, error) {
 	return Session{}, signedOut()
 }
 
+// Lives reports whether the request's session still lives, for answers that go
+// on for long: it is read anew.
+func (s *Sessions) Lives(r *http.Request) (bool, error) {
+	cookie, err := r.Cookie(s.CookieName())
+	if err != nil {
+		return false, nil
+	}
+	_, err = s.store.Session(r.Context(), digest(cookie.Value))
+	if action.IsCode(err, action.NotFound) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
 // StepUp notes that the person has just proved again who they are (see
 // Service.Prove), and gives the session a new id.
 func (s *Sessions) StepUp(w http.ResponseWriter, r *http.Request) error {

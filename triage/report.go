@@ -94,6 +94,10 @@ type Observation struct {
 	ObservedAt time.Time
 }
 
+// maxObservations bounds how many readings of one action are kept: every
+// command on it reads them all.
+const maxObservations = 200
+
 // Observe takes a reading. Before people decide it is what rules see of the
 // object; before a claim runs it can show that the object moved; afterwards it
 // is held against the post-conditions.
@@ -113,6 +117,9 @@ func (s *Service) Observe(ctx context.Context, client people.Client, id string, 
 				return nil, err
 			}
 			return action.AddEvidence{UndoneBy: undone, By: client.By(), CaseID: action.NewID("cas"), Snapshot: o.Snapshot, Found: found(tool.Contract, o)}, nil
+		}
+		if len(a.Observations) >= maxObservations {
+			return nil, action.Refuse(action.RateLimited, fmt.Sprintf("This action has %d readings already, which is the limit.", maxObservations)).Because("observations")
 		}
 		cmd := action.AddObservation{By: client.By(), CaseID: action.NewID("cas"), Observation: action.Observation{ID: o.ID, Tool: o.Tool,
 			Failed: o.Error != "", ObservedAt: o.ObservedAt.UTC(), Snapshot: o.Snapshot, Error: o.Error}}
@@ -231,7 +238,7 @@ func (o Observation) check() error {
 	if (len(o.Snapshot) > 0 && string(o.Snapshot) != "null") == (o.Error != "") {
 		r.At("/snapshot", "send either a snapshot, or an error that says why there is none")
 	}
-	if o.ObservedAt.IsZero() {
+	if year := o.ObservedAt.UTC().Year(); year < 2000 || year > 2200 {
 		r.At("/observed_at", "is required: when the query was answered, as RFC 3339")
 	}
 	if len(o.Error) > 1000 {

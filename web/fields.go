@@ -78,6 +78,17 @@ type FieldTable struct {
 	Right  Source
 	Fields []Field
 	Full   string // where long values stand in full; "" when they do here
+	More   int    // fields that stand only there
+}
+
+// Head is the beginning of a table, with where the rest and long values stand.
+// There is no approving on a page that shows it.
+func (t FieldTable) Head(most int, full string) FieldTable {
+	t.Full = full
+	if t.More = len(t.Fields) - most; t.More > 0 {
+		t.Fields = t.Fields[:most]
+	}
+	return t
 }
 
 // FieldSource is what NewFields builds a table from. Keys of the maps are JSON
@@ -94,6 +105,8 @@ type FieldSource struct {
 	Order   []string // pointers in the order of the tool's schema; others follow
 	Left    Source
 	Right   Source
+
+	names map[string]bool
 }
 
 // NewFields lays a payload out as a table: one row per leaf, none left out,
@@ -102,6 +115,10 @@ func NewFields(s FieldSource) FieldTable {
 	t := FieldTable{Kind: s.Kind, Left: s.Left, Right: s.Right}
 	if t.Kind == "" {
 		t.Kind = TableDecide
+	}
+	s.names = map[string]bool{}
+	for _, pointer := range s.Names {
+		s.names[pointer] = true
 	}
 	leaves := leavesOf(s.Payload)
 	slices.SortStableFunc(leaves, func(a, b leaf) int { return s.rank(a.pointer) - s.rank(b.pointer) })
@@ -197,7 +214,7 @@ func (s FieldSource) value(pointer string, v any) Value {
 	if list, isList := v.([]any); isList && len(list) > 0 && maskedInside(s.Mask, pointer) {
 		return HiddenValue()
 	}
-	out := valueOf(v, slices.Contains(s.Names, pointer))
+	out := valueOf(v, s.names[pointer])
 	if m, isMoney := s.Money[pointer]; isMoney && (out.kind == valueNumber || out.kind == valueText) {
 		m.Amount = out.text.s
 		if _, ok := decimal(m.Amount); ok {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"countersign/action"
 )
@@ -132,6 +133,26 @@ func (c *Contract) checkDisplay(add adder) {
 	for i, pointer := range c.Display.Mask {
 		if splitPointer(pointer)[0] != "*" {
 			c.needPlace("/display/mask/"+strconv.Itoa(i), pointer, add)
+		}
+		c.checkMask("/display/mask/"+strconv.Itoa(i), pointer, add)
+	}
+}
+
+// checkMask refuses to hide what the contract itself gives away.
+func (c *Contract) checkMask(at, mask string, add adder) {
+	hidden := func(pointer string) bool { return isPointer(pointer) && covered([]string{mask}, splitPointer(pointer)) }
+	if c.Target != nil {
+		if slices.ContainsFunc(c.Target.ID, hidden) {
+			add(at, "hides the target's id, which is shown and looked up everywhere")
+		}
+		if hidden(c.Target.Scope) {
+			add(at, "hides the scope, which limits who may see the action")
+		}
+	}
+	name := splitPointer(mask)[0]
+	for _, m := range c.Display.Measures {
+		if strings.Contains(m.Value, "payload."+name) || strings.Contains(m.Value, "payload["+strconv.Quote(name)) {
+			add(at, "hides a value that the measure %q is computed from", m.Name)
 		}
 	}
 }

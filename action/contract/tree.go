@@ -36,6 +36,7 @@ type node struct {
 	text    string // a string's value, a number's or boolean's literal
 	items   []*node
 	members []member
+	index   map[string]*node // of members, when there are many
 }
 
 type member struct {
@@ -50,12 +51,29 @@ func (n *node) get(key string) *node {
 	if n == nil {
 		return nil
 	}
+	if n.index != nil {
+		return n.index[key]
+	}
 	for _, m := range n.members {
 		if m.key == key {
 			return m.value
 		}
 	}
 	return nil
+}
+
+// manyMembers is from how many members on an object is looked up by an index.
+const manyMembers = 16
+
+// indexed makes lookups in a large object take no longer than in a small one.
+func (n *node) indexed() *node {
+	if len(n.members) >= manyMembers {
+		n.index = make(map[string]*node, len(n.members))
+		for _, m := range n.members {
+			n.index[m.key] = m.value
+		}
+	}
+	return n
 }
 
 // set replaces the member of an object or adds it at the end.
@@ -67,6 +85,7 @@ func (n *node) set(key string, value *node) {
 		}
 	}
 	n.members = append(n.members, member{key, value})
+	n.index = nil
 }
 
 // at follows a JSON Pointer and returns nil where it leads nowhere.
@@ -219,7 +238,7 @@ func readObject(dec *json.Decoder, pointer string, depth int) (*node, error) {
 		n.members = append(n.members, member{key, value})
 	}
 	_, err := dec.Token()
-	return n, err
+	return n.indexed(), err
 }
 
 func readList(dec *json.Decoder, pointer string, depth int) (*node, error) {
