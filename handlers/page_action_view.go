@@ -223,6 +223,9 @@ func conditionText(c contract.Condition) string {
 
 func (v actionView) proof(ctx context.Context) *web.Proof {
 	p := &web.Proof{Executions: v.a.Executions(), Attempts: len(v.a.Attempts), Retried: v.a.Retried, FailedCode: v.a.FailureCode, OpenCase: v.a.CaseID()}
+	if p.OpenCase != "" {
+		p.CaseURL = "/triage/" + p.OpenCase
+	}
 	for _, r := range v.a.Receipts {
 		p.Receipts = append(p.Receipts, web.Receipt{Outcome: string(r.Outcome), Proves: string(r.Proves), HTTPStatus: r.HTTPStatus,
 			Ref: web.Outside(r.ProviderRef), At: r.At})
@@ -348,7 +351,7 @@ func (v actionView) bar() web.Bar {
 	case v.state() != action.Proposed:
 		return web.Bar{}
 	case v.caseID != "":
-		return web.Bar{Kind: web.BarBlocked, CaseID: v.caseID}
+		return web.Bar{Kind: web.BarBlocked, CaseID: v.caseID, CaseURL: "/triage/" + v.caseID}
 	case v.standing.May == nil && v.stepUp() && !v.proved:
 		return web.Bar{Kind: web.BarStepUp, StepUp: "/account/prove?next=/actions/" + v.a.ID}
 	case v.standing.May == nil:

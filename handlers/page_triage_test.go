@@ -67,6 +67,7 @@ func TestSettlingOnPages(t *testing.T) {
 	a := e.unknown(twoSettle)
 	path := "/triage/" + *a.CaseID
 	b := e.as(olga)
+	b.open("/actions/" + a.ID).want(200).holds(`href="` + path + `"`)
 	b.open("/triage?tab=asking").want(200).holds(path)
 	observe := api.Observation{ObservationID: action.NewID("obs"), Tool: "shop.operation", Snapshot: []byte(`{"status":"NOT_FOUND"}`), ObservedAt: a.CreatedAt}
 	e.post(people.RoleExecutor, "/v1/actions/"+a.ID+"/observations", observe).want(201)
