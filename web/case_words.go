@@ -51,7 +51,7 @@ func (p CasePage) unansweredKey() string {
 
 // words says what came back, and what that proves.
 func (a Answer) words() Msg {
-	if a.Waited > 0 {
+	if a.Waited >= time.Second && a.Ref.Empty() {
 		return msg("case.waited", "span", a.Waited, "at", a.At)
 	}
 	return Receipt{Outcome: a.Outcome, HTTPStatus: a.HTTPStatus, At: a.At}.words()
