@@ -92,7 +92,7 @@ func TestUnreachableSystemGivesTheClaimBack(t *testing.T) {
 
 // What is not known is asked for by key: a success is taken over without a
 // second call, and what was not executed is sent once more.
-func TestE2_UnknownIsAskedFor(t *testing.T) {
+func TestE2_A4_UnknownIsAskedForAndSentOnceMore(t *testing.T) {
 	b := newBench(t)
 	attempts := map[string]int{
 		`"fault":"act-then-reset"`: 1, `"fault":"error-after"`: 1, `"fault":"malformed"`: 1,

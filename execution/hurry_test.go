@@ -21,13 +21,18 @@ const long = time.Minute
 // a second to answer, a lease of two, a fence of three. More may be replaced.
 func (b *bench) hurried(name string, replace ...string) {
 	b.T.Helper()
-	raw, err := fs.ReadFile(sandbox.Contracts(), "refunds.refund_order.yaml")
+	b.hurriedOf(refund, name, replace...)
+}
+
+func (b *bench) hurriedOf(tool, name string, replace ...string) {
+	b.T.Helper()
+	raw, err := fs.ReadFile(sandbox.Contracts(), tool+".yaml")
 	b.must(err)
-	pairs := append([]string{"name: " + refund, "name: " + name, "timeout: 10s", "timeout: 1s", "lease: 60s", "lease: 2s",
+	pairs := append([]string{"name: " + tool, "name: " + name, "timeout: 10s", "timeout: 1s", "lease: 60s", "lease: 2s",
 		"fence_after: 60s", "fence_after: 3s", "window: 20s", "window: 3s"}, replace...)
 	for i := 0; i < len(pairs); i += 2 {
 		if !strings.Contains(string(raw), pairs[i]) {
-			b.T.Fatalf("the refund contract has no %q", pairs[i])
+			b.T.Fatalf("the contract of %s has no %q", tool, pairs[i])
 		}
 	}
 	b.Tool(strings.NewReplacer(pairs...).Replace(string(raw)))

@@ -17,6 +17,8 @@ type call struct {
 	Path   string    `json:"path"`
 	Key    string    `json:"key"`
 	Status *int      `json:"status"`
+
+	Credential string `json:"credential"`
 }
 
 func (b *bench) calls(query string) []call {

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -224,7 +225,12 @@ func (db *DB) Work(ctx context.Context, f approvals.WorkFilter) ([]action.Action
 		w.add("(a.tool = ANY (?) OR a.tool LIKE ANY (?))", names, prefixes)
 	}
 	w.args = append(w.args, f.Limit)
-	return db.listed(ctx, fmt.Sprintf("SELECT a.id FROM actions a %s ORDER BY a.id LIMIT $%d", w.String(), len(w.args)), w.args)
+	actions, now, err := db.listed(ctx, fmt.Sprintf("SELECT a.id FROM actions a %s ORDER BY a.id LIMIT $%d", w.String(), len(w.args)), w.args)
+	// An action may have moved on between its row and its events.
+	return slices.DeleteFunc(actions, func(a action.Action) bool {
+		work, from := a.NextWork()
+		return work == action.WorkNone || from.After(now)
+	}), now, err
 }
 
 func likePrefix(s string) string {
