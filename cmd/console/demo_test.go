@@ -246,6 +246,10 @@ func checkCallback(t *testing.T, f demoFile) {
 	var a api.Action
 	f.call(t, http.StatusCreated, f.Keys.Proposer, http.MethodPost, "/v1/actions",
 		`{"tool":"refunds.refund_order","actor":{"id":"u-anna-schmidt"},"payload":{"order_id":"10094","amount":9.5,"reason":"late"}}`, &a)
+	eventually(t, "the order to be read", func() bool { // until then the rules ask for two people
+		f.call(t, http.StatusOK, f.Keys.Proposer, http.MethodGet, "/v1/actions/"+a.ID, "", &a)
+		return len(a.Observations) > 0
+	})
 	f.signIn(t, "mia").approve(t, a.ID)
 	f.reaches(t, a.ID, "applied")
 	eventually(t, "the callback to be taken", func() bool {
