@@ -104,11 +104,7 @@ type Normalised struct {
 
 // TargetBlock is what an open case keeps from running.
 type TargetBlock struct {
-	Scope  string // target, tool (only this tool on the target) or none
-	Count  int    // what was refused so far
-	Effect Text   // the latest of them
-	By     Text   // the program that asked for it
-	At     time.Time
+	Scope string // target, tool (only this tool on the target) or none
 }
 
 // SupportBlock is what the provider's support needs to find the operation.

@@ -86,7 +86,7 @@ func refundUnknown(l web.Lang) web.CasePage {
 			{Label: t(pick(l, "Refunded total", "已退金额")), Expected: web.MoneyValue(web.Money{Amount: "42.00", Currency: "EUR", MinorUnits: 2}), Observed: web.MoneyValue(web.Money{Amount: "0", Currency: "EUR", MinorUnits: 2})},
 			{Label: t("status"), Raw: true, Expected: web.TextValue(t("refunded")), Observed: web.TextValue(t("refund_pending")), Before: &paid},
 		}, Same: []web.Normalised{{Label: t("paid_at"), Raw: true, Forms: []string{"zone"}}, {Label: t("total"), Raw: true, Forms: []string{"decimals", "exponent"}}}},
-		Block:     &web.TargetBlock{Scope: "target", Count: 1, Effect: t(pick(l, "Cancel order 10086", "取消订单 10086")), At: at(2, 31, 12), By: t("Order assistant")},
+		Block:     &web.TargetBlock{Scope: "target"},
 		Statement: &web.Statement{Level: "unknown", AsOf: Now()}, Key: key,
 		Support: &web.SupportBlock{Key: key.Key, Target: target, Measure: r.Measure, From: at(0, 14, 7), To: at(0, 14, 17), Zone: zone("Asia/Shanghai")},
 		Steps: web.Steps{HandOver: &web.HandOver{Op: "op_over", People: []web.Option{{Value: "per_1", Label: t("Mia Chen")}, {Value: "per_2", Label: t("Tom Okafor")}}},
