@@ -1,9 +1,13 @@
 package execution_test
 
 import (
+	"fmt"
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"runtime"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -149,6 +153,9 @@ func TestLapsedLease_PausedSendAfterDidNotHappen(t *testing.T) {
 		if err := paused.Process.Signal(syscall.SIGSTOP); err != nil {
 			t.Error(err)
 		}
+		for !stopped(paused.Process.Pid) { // a signal takes its time to arrive
+			runtime.Gosched()
+		}
 		maps.Copy(w.Header(), leave.Header())
 		w.WriteHeader(leave.Code)
 		w.Write(leave.Body.Bytes())
@@ -186,4 +193,14 @@ func TestA6_RetryNeverIsNeverSentAgain(t *testing.T) {
 			t.Errorf("the desk answered %s", q.Found.Outcome)
 		}
 	}
+}
+
+// stopped reports whether a process stands still.
+func stopped(pid int) bool {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return true // nothing to wait for where there is no /proc
+	}
+	_, rest, _ := strings.Cut(string(status), ") ")
+	return strings.HasPrefix(rest, "T")
 }
