@@ -154,7 +154,7 @@ type AddReceipt struct {
 }
 
 // AddObservation reports a read-only query. Needs is what the rules ask for
-// with this reading, when it was made for people to decide.
+// with this reading, when it shows what people decide on.
 type AddObservation struct {
 	By          By
 	Observation Observation

@@ -23,6 +23,9 @@ func (c AddObservation) decide(s Snapshot) (Transition, error) {
 		d.Needs = s.needsAfter(c.Needs)
 	}
 	to, why := s.afterObservation(c.Observation)
+	if to == a.State && a.unsent() && a.short(c.Needs) {
+		to = Conflict
+	}
 	if why != "" {
 		d.Case = s.newCase(c.CaseID, why, c.op())
 	}
@@ -51,7 +54,7 @@ func (s Snapshot) needsAfter(needs []Need) []Need {
 func (s Snapshot) afterObservation(o Observation) (State, string) {
 	a := s.Action
 	switch {
-	case a.State == Confirmed, a.State == Executing && len(a.Attempts) == 0:
+	case a.unsent():
 		if a.moved(o) {
 			return Conflict, ""
 		}
@@ -62,6 +65,28 @@ func (s Snapshot) afterObservation(o Observation) (State, string) {
 		return s.verified(o)
 	}
 	return a.State, ""
+}
+
+// unsent reports whether people have decided and nothing was sent yet.
+func (a Action) unsent() bool {
+	return a.State == Confirmed || a.State == Executing && len(a.Attempts) == 0
+}
+
+// short reports whether what was read now asks for more people than have
+// approved, each in the role they approved in: the object is not any more what
+// they decided on.
+func (a Action) short(needs []Need) bool {
+	voters := map[string][]string{}
+	for _, d := range a.Decisions {
+		if !d.Approve || d.Revision != a.Revision {
+			continue
+		}
+		if stepUp(needs) && !d.StepUp {
+			return true
+		}
+		voters[d.By.ID] = []string{d.By.Role}
+	}
+	return !Met(needs, voters)
 }
 
 // moved reports whether a reading shows another version than was approved.

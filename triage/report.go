@@ -160,16 +160,17 @@ func judge(ctx context.Context, tool *rule.Tool, a action.Action, cmd *action.Ad
 	if before, ok := a.Before(); ok {
 		facts.Before = before.Snapshot
 	}
+	if cmd.Observation.Tool == tool.Contract.Approval.Before && len(a.Attempts) == 0 {
+		fresh := facts
+		fresh.Before = cmd.Observation.Snapshot
+		demand, err := tool.Rules.Needs(ctx, fresh)
+		if err != nil {
+			return err
+		}
+		cmd.Needs = demand.Needs
+	}
 	conditions := tool.Rules.Postconditions
 	switch {
-	case a.State == action.Proposed:
-		if cmd.Observation.Tool != tool.Contract.Approval.Before {
-			return nil
-		}
-		facts.Before = cmd.Observation.Snapshot
-		demand, err := tool.Rules.Needs(ctx, facts)
-		cmd.Needs = demand.Needs
-		return err
 	case len(a.Attempts) == 0 && a.State != action.Executing:
 		return nil
 	case len(a.Attempts) == 0:
