@@ -75,8 +75,7 @@ func (s *server) showLink(w http.ResponseWriter, r *http.Request, c caller) erro
 	} else {
 		p.Name, p.Username, p.Roles, p.Expires = web.Outside(person.Name), web.Outside(person.Username), person.Roles, until
 	}
-	frame := s.frame(r, caller{}, web.NoSection)
-	frame.Path = "/login"
+	frame := s.frame(r, caller{}, web.NoSection) // switching the language comes back to the link
 	return s.show(speaking(r, c, time.Now()), w, status, web.SignInLinkView(frame, p))
 }
 
@@ -134,7 +133,11 @@ func (s *server) prove(w http.ResponseWriter, r *http.Request, c caller) error {
 		return err
 	}
 	next := ownPath(fields.Get("next"))
-	err = s.People.Prove(r.Context(), c.session.Person, fields.Get("password"), r.RemoteAddr)
+	if c.session.Person.HasPassword {
+		err = s.People.Prove(r.Context(), c.session.Person, fields.Get("password"), r.RemoteAddr)
+	} else {
+		err = action.Refuse(action.Forbidden, "You have no password yet. Choose one under Account first.").Because("no-password")
+	}
 	if err == nil {
 		err = s.Sessions.StepUp(w, r)
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 // firstSteps says what an empty console needs before something can be
-// approved: somebody besides the first admin, a tool, a program, and a
+// approved: somebody who may decide, a tool, a program, and a
 // proposal. tools is how many there are.
 func (s *server) firstSteps(r *http.Request, c caller, tools int) (*web.Checklist, error) {
 	persons, err := s.Directory.Persons(r.Context())
@@ -20,13 +20,12 @@ func (s *server) firstSteps(r *http.Request, c caller, tools int) (*web.Checklis
 	if err != nil {
 		return nil, err
 	}
-	steps := web.Checklist{People: -1, Tools: tools, Admin: c.session.Person.Has(people.RoleAdmin)}
+	steps := web.Checklist{Tools: tools, Admin: c.session.Person.Has(people.RoleAdmin)}
 	for _, p := range persons {
-		if p.Disabled == nil {
+		if p.Disabled == nil && len(p.Decides()) > 0 {
 			steps.People++
 		}
 	}
-	steps.People = max(0, steps.People)
 	for _, client := range clients {
 		if client.Disabled == nil {
 			steps.Clients++

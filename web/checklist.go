@@ -3,7 +3,7 @@ package web
 // Checklist is the first minutes of an empty console: four steps, each done or
 // to do.
 type Checklist struct {
-	People  int // besides the first administrator
+	People  int // who may decide
 	Tools   int
 	Clients int
 	Actions int

@@ -34,7 +34,7 @@ func (f HistoryFilter) active() bool {
 // HistoryRow is one action that is over, or running.
 type HistoryRow struct {
 	ID        string
-	At        time.Time // when its state was reached
+	At        time.Time // when it was proposed: the order of the list
 	Effect    Effect
 	Measure   *Measure
 	Status    Status

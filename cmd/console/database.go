@@ -43,6 +43,23 @@ func (p place) describe() string {
 	return hideSecrets(p.url)
 }
 
+// check refuses what is no usable URL, without repeating it: it may hold a
+// password.
+func (p place) check() error {
+	if p.url == "" {
+		return nil
+	}
+	u, err := url.Parse(p.url)
+	if err != nil || u.Scheme != "postgres" && u.Scheme != "postgresql" {
+		return errors.New("DATABASE_URL is no URL such as postgres://user:password@host/database?sslmode=verify-full; " +
+			"in a password, write every character that is no letter or digit as %XX: a space is %20, a percent sign %25")
+	}
+	if !u.Query().Has("sslmode") {
+		return errors.New("DATABASE_URL does not say sslmode: add ?sslmode=verify-full, or sslmode=disable on a unix socket")
+	}
+	return nil
+}
+
 func hideSecrets(dsn string) string {
 	u, err := url.Parse(dsn)
 	if err != nil || u.Scheme == "" {
@@ -83,6 +100,9 @@ type opening struct {
 
 // open opens the database. It runs our own PostgreSQL where the place says so.
 func (p place) open(ctx context.Context, o opening) (*database, error) {
+	if err := p.check(); err != nil {
+		return nil, err
+	}
 	d := &database{owner: p.url, folder: p.folder}
 	migrating := o.schema == schemaMigrate
 	if p.url == "" {

@@ -88,6 +88,10 @@ func (a *agent) refund(ctx context.Context, waiting busy) (api.Propose, bool) {
 	return refund(o, amount, why), ok
 }
 
+// halfCancelled is an order of which the desk says that it is cancelled, and
+// cancels only a part: how a result that needs a person comes about.
+const halfCancelled = "10088"
+
 // cancelOrder asks the order desk, which does not always do what it says.
 func (a *agent) cancelOrder(ctx context.Context, waiting busy) (api.Propose, bool) {
 	var page struct {
@@ -96,7 +100,11 @@ func (a *agent) cancelOrder(ctx context.Context, waiting busy) (api.Propose, boo
 	if !a.read(ctx, "/orders/orders", a.shop.Tokens().OrdersRead, &page) {
 		return api.Propose{}, false
 	}
-	o, ok := pick(slices.DeleteFunc(page.Items, func(o order) bool { return o.Status != "paid" || waiting[o.ID] || o.ID == pastedOrder }))
+	able := slices.DeleteFunc(page.Items, func(o order) bool { return o.Status != "paid" || waiting[o.ID] || o.ID == pastedOrder })
+	o, ok := pick(able)
+	if i := slices.IndexFunc(able, func(o order) bool { return o.ID == halfCancelled }); i >= 0 {
+		o = able[i]
+	}
 	return asks("orders.cancel_order", "u-tom-becker", "Tom Becker", "Customer wrote within the hour: ordered by mistake.",
 		map[string]any{"order_id": o.ID, "reason": "no longer needed"}), ok
 }

@@ -14,6 +14,9 @@ func migrate(ctx context.Context, c *call) error {
 	if p.url == "" {
 		return usage("DATABASE_URL is not set; a PostgreSQL of our own is migrated when the console starts")
 	}
+	if err := p.check(); err != nil {
+		return err
+	}
 	before, want, err := schemaVersion(ctx, p.url)
 	if err != nil {
 		return err
