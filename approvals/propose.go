@@ -47,12 +47,21 @@ func (s *Service) Propose(ctx context.Context, client people.Client, p Proposal)
 	op := "propose:" + client.ID + ":" + p.Key
 	p.canonical, p.unfit = action.Canonical(p.Payload)
 	digest := p.digest()
-	t, now, err := s.prepare(ctx, client, p, op, digest)
-	if err == nil {
-		var made bool
-		if made, err = s.create(ctx, t); made {
-			return action.Snapshot{Action: t.Next, Now: now}, false, nil
+	var t action.Transition
+	for try := range maxMoved {
+		var now time.Time
+		t, now, err = s.prepare(ctx, client, p, op, digest)
+		refusedByOld := err != nil && try == 0 // perhaps only by a contract that was in use a moment ago
+		if err == nil {
+			var made bool
+			if made, err = s.create(ctx, t); made {
+				return action.Snapshot{Action: t.Next, Now: now}, false, nil
+			}
 		}
+		if !refusedByOld && (err == nil || action.AsRefusal(err).Reason != ToolMoved) {
+			break
+		}
+		s.catalogue.Forget(p.Tool)
 	}
 	// Whatever was refused: a key that was used before is answered as then.
 	id, findErr := s.ledger.Find(ctx, op)
@@ -65,6 +74,13 @@ func (s *Service) Propose(ctx context.Context, client people.Client, p Proposal)
 	}
 	return snap, id != t.Next.ID, err // it is ours when only the answer was lost
 }
+
+// ToolMoved is the reason for not writing a proposal whose contract was not the
+// one in use any more; it is decided anew then, at most maxMoved times.
+const (
+	ToolMoved = "tool-moved"
+	maxMoved  = 3
+)
 
 // maxLost bounds how often a lost answer is asked for again.
 const maxLost = 5
@@ -84,7 +100,7 @@ func (s *Service) create(ctx context.Context, t action.Transition) (bool, error)
 // decides its first event.
 func (s *Service) prepare(ctx context.Context, client people.Client, p Proposal, op, digest string) (action.Transition, time.Time, error) {
 	var none action.Transition
-	tool, err := s.catalogue.Active(ctx, p.Tool, p.Entry)
+	tool, err := s.catalogue.Lately(ctx, p.Tool, p.Entry)
 	if err != nil {
 		return none, time.Time{}, err
 	}

@@ -18,13 +18,17 @@ func (s *server) represent(ctx context.Context, c caller, now time.Time, actions
 	if err != nil {
 		return nil, err
 	}
-	ids := make([]string, len(actions))
-	for i, a := range actions {
-		ids[i] = a.ID
+	var ids []string
+	for _, a := range actions {
+		if a.CreatedAt.Before(now) { // nothing can name what is made just now
+			ids = append(ids, a.ID)
+		}
 	}
-	linked, err := s.Reads.Linked(ctx, ids...)
-	if err != nil {
-		return nil, err
+	var linked []action.Action
+	if len(ids) > 0 {
+		if linked, err = s.Reads.Linked(ctx, ids...); err != nil {
+			return nil, err
+		}
 	}
 	outputs := outputs{s: s, known: map[string]*contract.Contract{}}
 	shown := make([]api.Action, len(actions))

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"countersign/action"
+	"countersign/approvals"
 
 	"github.com/lib/pq"
 )
@@ -127,7 +128,9 @@ const createSQL = `
 WITH p AS MATERIALIZED (
     SELECT CASE WHEN $40 AND NOT EXISTS (SELECT FROM actions WHERE create_op = $5) THEN paused($6, $8, $32, $9) ELSE '' END AS held),
 h AS MATERIALIZED (
-    SELECT CASE WHEN p.held <> '' THEN p.held WHEN $13 = '' OR EXISTS (SELECT FROM actions WHERE create_op = $5) THEN ''
+    SELECT CASE WHEN p.held <> '' THEN p.held WHEN EXISTS (SELECT FROM actions WHERE create_op = $5) THEN ''
+           WHEN NOT EXISTS (SELECT FROM tools WHERE name = $6 AND version = $7 AND retired_at IS NULL) THEN 'tool:'
+           WHEN $13 = '' THEN ''
            ELSE hold_target($13, $1, $28, $11, $6, $14, $15, $17) END AS held
     FROM p),
 a AS (
@@ -147,7 +150,8 @@ b AS (
 SELECT (SELECT id FROM a) AS id, h.held AS held FROM h`
 
 // Create writes the first event of an action and its row. False means that
-// this op has made an action before.
+// this op has made an action before. ToolUnavailable, approvals.ToolMoved, when
+// the contract's version is not the one in use any more.
 func (db *DB) Create(ctx context.Context, t action.Transition) (bool, error) {
 	var w written
 	if err := db.write(ctx, &w, createSQL, createArgs(t)...); err != nil {
@@ -244,6 +248,8 @@ func heldUp(held string) error {
 		return nil
 	case "paused":
 		return pausedBy(id)
+	case "tool":
+		return action.Refuse(action.ToolUnavailable, "This tool was changed or taken out of use just now. Send the same again.").Because(approvals.ToolMoved)
 	case "duplicate":
 		return action.Refuse(action.DuplicateOpenAction, "The same is open already as "+id+". Wait for it, or cancel it first.").With("action", id)
 	case "busy":

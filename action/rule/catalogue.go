@@ -40,7 +40,17 @@ type Tool struct {
 type Catalogue struct {
 	store    ToolStore
 	compiled sync.Map // "name@version" → *Tool
+	lately   sync.Map // name → seen, the newest version as it was a moment ago
 }
+
+// seen is a version as it was read, and when.
+type seen struct {
+	ToolVersion
+	at time.Time
+}
+
+// moment is how old what Lately tells may be.
+const moment = time.Second
 
 // NewCatalogue makes a catalogue over stored contracts.
 func NewCatalogue(store ToolStore) *Catalogue { return &Catalogue{store: store} }
@@ -56,6 +66,31 @@ func (c *Catalogue) Active(ctx context.Context, name, entry string) (*Tool, erro
 	if !ok {
 		return nil, noTool(name)
 	}
+	c.lately.Store(name, seen{v, time.Now()})
+	return c.usable(v, entry)
+}
+
+// Lately is Active as it was at most a moment ago, without asking again. Who
+// writes with it has to check in the same statement that the version is still
+// the one in use, and to Forget it when it is not. Now is the database's clock
+// as it must be by now.
+func (c *Catalogue) Lately(ctx context.Context, name, entry string) (*Tool, error) {
+	if known, ok := c.lately.Load(name); ok {
+		v := known.(seen)
+		if age := time.Since(v.at); v.Active && age < moment {
+			v.Now = v.Now.Add(age).Truncate(time.Microsecond) // as finely as the database counts
+			return c.usable(v.ToolVersion, entry)
+		}
+	}
+	return c.Active(ctx, name, entry)
+}
+
+// Forget makes Lately ask again.
+func (c *Catalogue) Forget(name string) { c.lately.Delete(name) }
+
+// usable returns a version for a proposal from an entry point.
+func (c *Catalogue) usable(v ToolVersion, entry string) (*Tool, error) {
+	name := v.Name
 	t, err := c.Of(v)
 	if err != nil {
 		return nil, err
