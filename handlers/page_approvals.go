@@ -92,7 +92,9 @@ func (s *server) showApprovals(w http.ResponseWriter, r *http.Request, c caller)
 		if err != nil {
 			return err
 		}
-		q.Counts[name] = count(n)
+		if n >= 0 {
+			q.Counts[name] = count(n)
+		}
 	}
 	if err := s.furnish(r, c, &q, newest); err != nil {
 		return err

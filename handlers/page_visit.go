@@ -23,6 +23,7 @@ type PageReads interface {
 	// Queue lists what waits in a person's approvals queue, by time left.
 	Queue(ctx context.Context, f approvals.QueueFilter) ([]action.Action, time.Time, error)
 	// QueueCount counts a tab of the queue, up to most; of those after an id, if one is given.
+	// It is -1 when that would take too long to know.
 	QueueCount(ctx context.Context, f approvals.QueueFilter, after string, most int) (int, error)
 	// Newest returns the id of the newest action there is, or "".
 	Newest(ctx context.Context) (string, error)
@@ -84,7 +85,7 @@ func (s *server) frame(r *http.Request, c caller, section web.Section) web.Frame
 		return f
 	}
 	f.Person = &web.Person{Name: web.Outside(c.session.Person.Name), Roles: c.session.Person.Roles}
-	if n, err := s.Pages.QueueCount(r.Context(), queueOf(c.session.Person, approvals.NeedsMe), "", countMost); err == nil {
+	if n, err := s.Pages.QueueCount(r.Context(), queueOf(c.session.Person, approvals.NeedsMe), "", countMost); err == nil && n >= 0 {
 		f.Waiting = count(n)
 	}
 	if n, err := s.CaseReads.CaseCount(r.Context(), triage.CaseFilter{Viewer: c.viewer(), Tab: triage.TabPerson}, countMost); err == nil {

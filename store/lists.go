@@ -154,16 +154,27 @@ func (db *DB) Queue(ctx context.Context, f approvals.QueueFilter) ([]action.Acti
 	return db.listed(ctx, fmt.Sprintf("SELECT a.id FROM actions a %s ORDER BY a.expires_at, a.id LIMIT $%d", w.String(), len(w.args)), w.args)
 }
 
+// looked is how many of the most urgent proposals a count looks at.
+const looked = 1000
+
 // QueueCount counts a tab of the queue, up to most; of what came after an id,
-// if one is given.
+// if one is given. It is -1 when it would take too long to know: so many wait
+// that looking at the most urgent does not tell.
 func (db *DB) QueueCount(ctx context.Context, f approvals.QueueFilter, after string, most int) (int, error) {
 	w := queued(f)
+	from := "actions a"
 	if after != "" {
 		w.add("a.id > ?", after)
+	} else {
+		from = "urgent a"
 	}
 	w.args = append(w.args, most)
 	var n int
-	err := db.get(ctx, &n, fmt.Sprintf("SELECT count(*) FROM (SELECT FROM actions a %s LIMIT $%d) q", w.String(), len(w.args)), w.args...)
+	err := db.get(ctx, &n, fmt.Sprintf(`
+WITH urgent AS (
+    SELECT * FROM actions WHERE state = 'proposed' AND expires_at > (SELECT app_now()) ORDER BY expires_at, id LIMIT %[1]d)
+SELECT CASE WHEN %[4]t AND n < $%[3]d AND (SELECT count(*) FROM urgent) = %[1]d THEN -1 ELSE n END
+FROM (SELECT count(*) AS n FROM (SELECT FROM %[5]s %[2]s LIMIT $%[3]d) q) c`, looked, w.String(), len(w.args), after == "", from), w.args...)
 	return n, err
 }
 
