@@ -155,6 +155,7 @@ type Observation struct {
 	Version    string          `json:"version,omitempty"` // of the object, when the snapshot shows it
 	Failed     bool            `json:"failed,omitempty"`
 	Holds      Holds           `json:"holds,omitempty"`
+	Final      bool            `json:"final,omitempty"` // a read-back of an object that changes no more
 	Revision   int             `json:"revision"`
 	ObservedAt time.Time       `json:"observed_at"`
 	By         By              `json:"-"`

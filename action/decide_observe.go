@@ -95,14 +95,15 @@ func (a Action) moved(o Observation) bool {
 }
 
 // verified judges a read-back of the post-conditions (seed row D3): a failed
-// query says nothing, a mismatch counts once the window for it is over.
+// query says nothing, a mismatch counts once the window for it is over, or the
+// object is final (seed row D2).
 func (s Snapshot) verified(o Observation) (State, string) {
 	a := s.Action
 	switch {
 	case o.Failed:
 	case o.Holds == HoldsTrue && (a.State == Accepted || a.settles()):
 		return Applied, ""
-	case o.Holds == HoldsFalse && a.State == Accepted && s.verifyOver():
+	case o.Holds == HoldsFalse && a.State == Accepted && (o.Final || s.verifyOver()):
 		return ResultUnknown, WhyMismatch
 	}
 	return a.State, ""

@@ -58,6 +58,43 @@ func TestE5_OnlyWhatTheDeskAnswersDecides(t *testing.T) {
 	}
 }
 
+// What a success must have left behind is asked of that order alone, by reads:
+// within the window until it is seen, and no longer once the order is final.
+func TestD2_PostConditionsRunWithinTheirWindow(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		fault, terminal string
+		ends            action.State
+		reads           func(int) bool
+	}{
+		"seen late":           {"lag", "object.order_status == 'closed'", action.Applied, func(n int) bool { return n >= 2 }},
+		"never seen":          {"record-only", "object.order_status == 'closed'", action.ResultUnknown, func(n int) bool { return n >= 2 && n <= 3 }},
+		"final, and not seen": {"record-only", "object.order_status == 'paid'", action.ResultUnknown, func(n int) bool { return n == 1 }},
+	} {
+		b, a := lapsing(t, `{"object":"LAPSE-000001","fault":"`+c.fault+`","delay_ms":600}`,
+			"terminal_when: \"object.order_status == 'closed'\"", "terminal_when: \""+c.terminal+"\"")
+		b.start(b.serving(hurried))
+		a = b.ends(a.ID, c.ends)
+		read := 0
+		for _, o := range a.Observations {
+			if o.At.After(a.Receipts[0].At) {
+				read++
+			}
+		}
+		if !c.reads(read) {
+			t.Errorf("%s: read back %d times: %s, %s", name, read, story(a), a.Observations[len(a.Observations)-1].Snapshot)
+		}
+		for _, call := range b.calls("system=refunds") {
+			if call.Method == http.MethodGet && strings.Contains(call.Path, "/orders/") && !strings.Contains(call.Path, "LAPSE-000001") {
+				t.Errorf("%s: %s was read", name, call.Path)
+			}
+		}
+		if n := b.sent(a.ExecutionKey); n != 1 {
+			t.Errorf("%s: sent %d times", name, n)
+		}
+	}
+}
+
 // The desk records a success and pays nothing. It is read back as often as the
 // contract says, and what was found out costs no further write.
 func TestD3_ReadingBackIsBoundedAndWritesNothing(t *testing.T) {

@@ -182,6 +182,7 @@ func judge(ctx context.Context, tool *rule.Tool, a action.Action, cmd *action.Ad
 	}
 	if slices.ContainsFunc(findings, func(f rule.Finding) bool { return f.Read == cmd.Observation.Tool }) {
 		cmd.Observation.Holds = rule.All(findings)
+		cmd.Observation.Final = len(a.Attempts) > 0 && tool.Rules.TerminalWhen(ctx, facts, cmd.Observation.Snapshot) == action.HoldsTrue
 	}
 	return nil
 }
