@@ -19,6 +19,10 @@ type Case struct {
 	News     string `json:"news,omitempty"`
 	Other    string `json:"other,omitempty"` // the action that has undone this one meanwhile
 
+	// SendAgain says that a person wants the one retry although the business
+	// system has not said that nothing was executed: the key protects it.
+	SendAgain bool `json:"-"`
+
 	Verdict  *Verdict  `json:"-"` // the one that stands
 	Pending  *Verdict  `json:"-"` // waits for a second person
 	Earlier  []Verdict `json:"-"` // superseded or voided, oldest first

@@ -211,6 +211,16 @@ type AskAgain struct {
 	SnapshotHash string
 }
 
+// SendAgain has an executor make the one retry of an unknown outcome, under the
+// same key, although the business system has not said that nothing was executed.
+type SendAgain struct {
+	Op           string
+	By           By
+	CaseID       string
+	Version      int64
+	SnapshotHash string
+}
+
 // Settle is a person's verdict on an unknown outcome. Verdict.SnapshotHash is
 // what they saw.
 type Settle struct {

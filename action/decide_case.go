@@ -80,6 +80,51 @@ func (c AskAgain) decide(s Snapshot) (Transition, error) {
 	return s.step(c.Op, c.By, KindAskedAgain, ResultUnknown, custody{Holder: a.Case.Holder}, nil)
 }
 
+func (c SendAgain) op() string                  { return c.Op }
+func (c SendAgain) again(Snapshot, Event) error { return nil }
+
+func (c SendAgain) decide(s Snapshot) (Transition, error) {
+	if err := s.seen("sent again", c.CaseID, c.Version, c.SnapshotHash); err != nil {
+		return Transition{}, err
+	}
+	if err := s.free(c.By); err != nil {
+		return Transition{}, err
+	}
+	if err := s.MaySendAgain(); err != nil {
+		return Transition{}, err
+	}
+	t, err := s.step(c.Op, c.By, KindSendAgain, ResultUnknown, custody{Holder: s.Action.Case.Holder}, nil)
+	t.Before = s.Action.keyUntil()
+	return t, err
+}
+
+// MaySendAgain says why a person may not have the one retry made now, or nil.
+// That an answer is missing proves nothing, so the retry rests on the key: the
+// business system surely remembers it, and nothing sent before can arrive after
+// the retry and find it forgotten. Where the system itself has said that nothing
+// was executed, an executor retries without anybody.
+func (s Snapshot) MaySendAgain() error {
+	a := s.Action
+	if err := s.need("sent again", ResultUnknown); err != nil {
+		return err
+	}
+	if err := s.mayRetry(); err != nil {
+		return err
+	}
+	switch {
+	case a.pending() != nil:
+		return unsafe("known", "people are settling it")
+	case a.Terms.KeyLifetime <= 0:
+		return unsafe("key-unknown", "the contract does not say how long the business system remembers the key")
+	case a.cleared():
+		return unsafe("soon", "an executor is about to")
+	case !s.fenced():
+		until := a.FencedAt().UTC().Format(time.RFC3339)
+		return unsafe("fence", "what was sent before can arrive until "+until).With("until", until)
+	}
+	return nil
+}
+
 func (c Settle) op() string { return c.Op }
 
 func (c Settle) again(_ Snapshot, left Event) error {

@@ -114,8 +114,8 @@ func (c StartRetry) decide(s Snapshot) (Transition, error) {
 	if err := s.need("sent again", ResultUnknown); err != nil {
 		return Transition{}, err
 	}
-	if !a.NotExecuted {
-		return Transition{}, unsafe("the business system has not said, by key, that nothing was executed")
+	if !a.cleared() {
+		return Transition{}, unsafe("not-cleared", "the business system has not said, by key, that nothing was executed, and no person wants it sent")
 	}
 	if err := s.mayRetry(); err != nil {
 		return Transition{}, err
@@ -129,16 +129,20 @@ func (c StartRetry) decide(s Snapshot) (Transition, error) {
 	return t, err
 }
 
-// mayRetry says why the one retry may not be made, if nothing was executed.
+// cleared reports whether the one retry is to be made: the business system has
+// said, by key, that nothing was executed, or a person wants it.
+func (a Action) cleared() bool { return a.NotExecuted || a.CaseID() != "" && a.Case.SendAgain }
+
+// mayRetry says why the one retry may not be made, whoever wants it.
 func (s Snapshot) mayRetry() error {
 	a := s.Action
 	switch {
 	case !a.Terms.RetrySameKey:
-		return unsafe("the contract does not allow it")
+		return unsafe("contract", "the contract does not allow it")
 	case a.Retried:
-		return unsafe("only one is made")
+		return unsafe("used", "only one is made")
 	case !a.settles() || a.verdict() != "" || a.Proven != ProvesNothing || len(a.Attempts) == 0:
-		return unsafe("something is known of the outcome, or people are settling it")
+		return unsafe("known", "something is known of the outcome, or people are settling it")
 	case a.Terms.KeyLifetime > 0 && !s.Now.Before(a.keyUntil()):
 		return Refuse(ExpiredCode, "The business system may have forgotten the key. Sending again could run it twice.").Because("key")
 	}
@@ -148,12 +152,13 @@ func (s Snapshot) mayRetry() error {
 // awaitsRetry reports whether the one retry may be picked up, as long as the
 // business system knows the key.
 func (a Action) awaitsRetry() bool {
-	return a.NotExecuted && a.Terms.RetrySameKey && !a.Retried && a.settles() && a.verdict() == "" &&
+	return a.cleared() && a.Terms.RetrySameKey && !a.Retried && a.settles() && a.verdict() == "" &&
 		a.Proven == ProvesNothing && len(a.Attempts) > 0
 }
 
-func unsafe(why string) error {
-	return Refuse(WrongState, "A retry is not safe here: "+why+".").Because("retry")
+// unsafe refuses a retry; pages say why by the reason.
+func unsafe(reason, why string) *Refusal {
+	return Refuse(WrongState, "A retry is not safe here: "+why+".").Because("retry-" + reason)
 }
 
 // keyUntil is how long the business system surely knows the execution key,

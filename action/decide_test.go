@@ -196,6 +196,17 @@ func (l *life) askAgain(by By) AskAgain {
 	return AskAgain{Op: l.op(), By: by, CaseID: l.a.CaseID(), Version: l.a.Version, SnapshotHash: l.a.SnapshotHash()}
 }
 
+func (l *life) sendAgain(by By) SendAgain {
+	return SendAgain{Op: l.op(), By: by, CaseID: l.a.CaseID(), Version: l.a.Version, SnapshotHash: l.a.SnapshotHash()}
+}
+
+// missed has the business system never have said that nothing was executed, and
+// lets time pass.
+func (l *life) missed(d time.Duration) *life {
+	l.a.NotExecuted = false
+	return l.wait(d)
+}
+
 // query gives the contract a query by key.
 func (l *life) query() { l.a.Terms.StatusQuery, l.a.Terms.MaxPolls = "catalog.get_operation", 3 }
 

@@ -31,6 +31,7 @@ const (
 	KindTaken       Kind = "taken"       // a case, by a person
 	KindHandedOver  Kind = "handed_over" // a case, to another person or to nobody
 	KindAskedAgain  Kind = "asked_again" // a person wants more queries by key
+	KindSendAgain   Kind = "send_again"  // a person wants the one retry, under the same key
 	KindVerdict     Kind = "verdict"
 	KindRefused     Kind = "verdict_refused" // by a second person
 	KindClosed      Kind = "closed"

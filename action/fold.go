@@ -103,7 +103,7 @@ func (a *Action) absorb(e Event) error {
 		return a.absorbEvidence(e)
 	case KindVerdict, KindRefused:
 		return a.absorbVerdict(e)
-	case KindTaken, KindHandedOver, KindAskedAgain:
+	case KindTaken, KindHandedOver, KindAskedAgain, KindSendAgain:
 		return a.absorbHolding(e)
 	case KindGivenUp, KindCancelled, KindReleased:
 		var d ended
@@ -120,7 +120,10 @@ func (a *Action) absorb(e Event) error {
 			return err
 		}
 		a.openCase(d.Case)
-		a.NotExecuted = a.NotExecuted && e.From != ResultUnknown // too long ago to send again
+		if e.From == ResultUnknown { // too long ago to send again
+			a.NotExecuted = false
+			a.setCase(func(c *Case) { c.SendAgain = false })
+		}
 		return nil
 	case KindExpired, KindLapsed, KindClosed:
 		return nil

@@ -70,8 +70,11 @@ func (a *Action) absorbHolding(e Event) error {
 	}
 	a.setCase(func(c *Case) {
 		c.Holder = d.Holder
-		if e.Kind == KindAskedAgain {
+		switch e.Kind {
+		case KindAskedAgain:
 			c.Again, c.AgainAt = c.Again+1, e.At
+		case KindSendAgain:
+			c.SendAgain = true
 		}
 	})
 	return nil

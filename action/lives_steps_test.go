@@ -38,7 +38,7 @@ func (w *walk) people() map[string]func(*rapid.T) {
 		},
 		"hold": func(r *rapid.T) {
 			by := rapid.SampledFrom([]By{ops, otto}).Draw(r, "by")
-			w.give(rapid.SampledFrom([]Command{w.take(by), w.handOver(by, otto), w.handOver(by, By{}), w.askAgain(by)}).Draw(r, "how"))
+			w.give(rapid.SampledFrom([]Command{w.take(by), w.handOver(by, otto), w.handOver(by, By{}), w.askAgain(by), w.sendAgain(by)}).Draw(r, "how"))
 		},
 	}
 }

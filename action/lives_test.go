@@ -90,7 +90,7 @@ func (w *walk) keepsPromises(c Command, e Event, before Action) {
 		w.r.Fatalf("failed by %T while something may be on its way", c)
 	case e.Kind == KindClaimed && e.From != Confirmed, e.Kind == KindRetried && e.From != ResultUnknown:
 		w.r.Fatalf("a second live claim: %s in %s", e.Kind, e.From)
-	case e.Kind == KindRetried && !w.saidNotExecuted():
+	case e.Kind == KindRetried && !w.allowedRetry():
 		w.r.Fatalf("a retry that nobody allowed")
 	case e.Kind == KindRevised && (len(Snapshot{Action: a, Authority: w.authority}.Approvals()) > 0 || a.ProposalHash == before.ProposalHash):
 		w.r.Fatalf("a decision outlived its revision")
@@ -154,9 +154,10 @@ func (w *walk) nothingOnItsWay(e Event) bool {
 	return true
 }
 
-// saidNotExecuted looks for an answer that nothing was executed, given since
-// the last request and while none was being waited for, and no success at all.
-func (w *walk) saidNotExecuted() bool {
+// allowedRetry looks for an answer that nothing was executed, given since the
+// last request and while none was being waited for, or for a person who wants
+// the retry when nothing can be on its way any more, and no success at all.
+func (w *walk) allowedRetry() bool {
 	said, retries := false, 0
 	for _, e := range w.events {
 		switch {
@@ -164,6 +165,8 @@ func (w *walk) saidNotExecuted() bool {
 			said = false
 		case e.Kind == KindEvidence && readData[evidenced](e).Found.Outcome == FoundNotExecuted:
 			said = said || e.From == ResultUnknown
+		case e.Kind == KindSendAgain:
+			said = said || w.nothingOnItsWay(e)
 		case e.Kind == KindEvidence && readData[evidenced](e).Found.Outcome == FoundSucceeded,
 			e.Kind == KindReceipt && readData[receipted](e).Receipt.Outcome == Success:
 			return false

@@ -88,6 +88,10 @@ TakeCase as it was                  | !not-found | !wrong-state | !wrong-state  
 HandOver                            | !not-found | !wrong-state | !wrong-state    | !wrong-state      | !wrong-state     | !wrong-state     | !wrong-state     | !wrong-state     | !wrong-state     | !wrong-state     | !wrong-state     | =                 | =                 | =                 | !wrong-state     | !wrong-state   | !expired
 AskAgain                            | !not-found | !wrong-state | !wrong-state    | !wrong-state      | !wrong-state     | !wrong-state     | !wrong-state     | !wrong-state     | !wrong-state     | !wrong-state     | !wrong-state     | =                 | =                 | =                 | !wrong-state     | !wrong-state   | !expired
 AskAgain without a query            | !not-found | !wrong-state | !wrong-state    | !wrong-state      | !wrong-state     | !wrong-state     | !wrong-state     | !wrong-state     | !wrong-state     | !wrong-state     | !wrong-state     | !wrong-state      | !wrong-state      | !wrong-state      | !wrong-state     | !wrong-state   | !expired
+SendAgain                           | !not-found | !wrong-state | !wrong-state    | !wrong-state      | !wrong-state     | !wrong-state     | !wrong-state     | !wrong-state     | !wrong-state     | !wrong-state     | !wrong-state     | =                 | !wrong-state      | !wrong-state      | !wrong-state     | !wrong-state   | !expired
+SendAgain before the fence          | !not-found | !wrong-state | !wrong-state    | !wrong-state      | !wrong-state     | !wrong-state     | !wrong-state     | !wrong-state     | !wrong-state     | !wrong-state     | !wrong-state     | !wrong-state      | !wrong-state      | !wrong-state      | !wrong-state     | !wrong-state   | !expired
+SendAgain without the key           | !not-found | !wrong-state | !wrong-state    | !wrong-state      | !wrong-state     | !wrong-state     | !wrong-state     | !wrong-state     | !wrong-state     | !wrong-state     | !wrong-state     | !expired          | !wrong-state      | !wrong-state      | !wrong-state     | !wrong-state   | !expired
+SendAgain held by another           | !not-found | !wrong-state | !wrong-state    | !wrong-state      | !wrong-state     | !wrong-state     | !wrong-state     | !wrong-state     | !wrong-state     | !wrong-state     | !wrong-state     | !already-claimed  | !already-claimed  | !already-claimed  | !wrong-state     | !wrong-state   | !expired
 `
 
 // stations bring a new life to a column of the table.
@@ -250,6 +254,10 @@ func tableCommands() map[string]func(*life) Command {
 		"HandOver":                   func(l *life) Command { return l.handOver(ops, otto) },
 		"AskAgain":                   func(l *life) Command { l.query(); return l.askAgain(ops) },
 		"AskAgain without a query":   func(l *life) Command { return l.askAgain(ops) },
+		"SendAgain":                  func(l *life) Command { return l.missed(3 * time.Minute).sendAgain(ops) },
+		"SendAgain before the fence": func(l *life) Command { return l.missed(0).sendAgain(ops) },
+		"SendAgain without the key":  func(l *life) Command { return l.missed(22 * time.Hour).sendAgain(ops) },
+		"SendAgain held by another":  func(l *life) Command { l.held(otto); return l.missed(3 * time.Minute).sendAgain(ops) },
 	}
 }
 

@@ -59,7 +59,7 @@ func (a Action) findOut() (Work, time.Time) {
 		}
 		return a.ask() // because a person wants to know
 	}
-	if a.NotExecuted && a.Proven == ProvesNothing && a.Terms.RetrySameKey && !a.Retried {
+	if a.cleared() && a.Proven == ProvesNothing && a.Terms.RetrySameKey && !a.Retried {
 		return WorkRetry, a.Since
 	}
 	return a.ask()

@@ -237,7 +237,8 @@ func (v actionView) proof(ctx context.Context) *web.Proof {
 	}
 	for _, f := range findings {
 		if _, read := snapshots[f.Read]; read {
-			p.ReadBack = append(p.ReadBack, web.ReadBack{Field: web.Outside(f.Field), Value: web.Outside(string(f.Observed)), Holds: holdsWord(f.Holds), At: at[f.Read]})
+			money := moneyRead(v.tool.Contract, v.a.Payload, f.Read, nil, nil)
+			p.ReadBack = append(p.ReadBack, web.ReadBack{Field: web.Outside(f.Field), Value: web.AmountValue(f.Observed, money[f.Field]), Holds: holdsWord(f.Holds), At: at[f.Read]})
 		}
 	}
 	p.NotProven = v.a.Terms.Verify && len(p.ReadBack) == 0 && v.a.State == action.Accepted

@@ -149,6 +149,14 @@ func (s *server) askAgain(w http.ResponseWriter, r *http.Request, c caller) erro
 	})
 }
 
+// sendAgain has the one retry made, under the same key.
+func (s *server) sendAgain(w http.ResponseWriter, r *http.Request, c caller) error {
+	return s.onCase(w, r, c, func(_ url.Values, seen triage.Seen) error {
+		_, err := s.Cases.SendAgain(r.Context(), whoIs(c), seen)
+		return err
+	})
+}
+
 // settleCase records a verdict, or a second person's answer to one.
 func (s *server) settleCase(w http.ResponseWriter, r *http.Request, c caller) error {
 	return s.onCase(w, r, c, func(fields url.Values, seen triage.Seen) error {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	"countersign/action"
 	"countersign/action/contract"
@@ -17,9 +18,11 @@ func (v caseView) steps(ctx context.Context, p *web.CasePage) web.Steps {
 	may := slices.ContainsFunc(v.persons, func(other people.Person) bool { return other.ID == v.viewer.ID })
 	running := v.a.State != action.ResultUnknown
 	held := p.Holder != nil && !p.Holder.Mine
-	s := web.Steps{Ask: &web.Step{WhyNot: v.whyNotAsk(may, running)}, Again: &web.Step{WhyNot: v.whyNotAgain(running)}, Reverse: v.reversal(ctx)}
-	if s.Ask.WhyNot == "" {
-		s.Ask.Op = action.NewSecret(10)
+	s := web.Steps{Ask: &web.Step{WhyNot: v.whyNotAsk(may, running)}, Again: &web.Step{WhyNot: v.whyNotAgain(may, running, held)}, Reverse: v.reversal(ctx)}
+	for _, step := range []*web.Step{s.Ask, s.Again} {
+		if step.WhyNot == "" {
+			step.Op = action.NewSecret(10)
+		}
 	}
 	switch {
 	case !may:
@@ -44,7 +47,7 @@ func (v caseView) steps(ctx context.Context, p *web.CasePage) web.Steps {
 	}
 	s.Settle = &web.SettleForm{Op: action.NewSecret(10), TwoPeople: v.a.Terms.SecondPerson}
 	for _, verdict := range web.Verdicts() {
-		s.Settle.Outcomes = append(s.Settle.Outcomes, v.outcome(verdict))
+		s.Settle.Outcomes = append(s.Settle.Outcomes, v.outcome(verdict, v.viewer.Name))
 	}
 	return s
 }
@@ -63,41 +66,38 @@ func (v caseView) whyNotAsk(may, running bool) string {
 	return ""
 }
 
-// whyNotAgain says why the same is not sent once more, or "" when an executor is
-// about to.
-func (v caseView) whyNotAgain(running bool) string {
-	a := v.a
-	until, known := a.KeyUntil()
+// whyNotAgain says why a person cannot have the same sent once more now, or "".
+func (v caseView) whyNotAgain(may, running, held bool) string {
+	err := v.snap.MaySendAgain()
+	reason := strings.TrimPrefix(action.AsRefusal(err).Reason, "retry-")
 	switch {
 	case running:
 		return "running"
-	case !a.Terms.RetrySameKey:
-		return "contract"
-	case a.Retried:
-		return "key-used"
-	case a.Proven != action.ProvesNothing || v.c.Kind == action.CaseContradiction || v.c.Verdict != nil || v.c.Pending != nil:
-		return "known"
-	case !known:
-		return "key-unknown"
-	case !v.now.Before(until):
+	case reason == "soon" && !v.a.NotExecuted:
+		return "wanted"
+	case reason == "key":
 		return "key-gone"
-	case !a.NotExecuted:
-		return "not-proven"
+	case err != nil:
+		return reason
+	case !may:
+		return "role"
+	case held:
+		return "held"
 	}
 	return ""
 }
 
-// outcome is what a verdict would change.
-func (v caseView) outcome(verdict string) web.VerdictOutcome {
+// outcome is what a verdict of a person would change.
+func (v caseView) outcome(verdict, by string) web.VerdictOutcome {
 	after := v.snap.Settled(verdict)
 	o := web.VerdictOutcome{Verdict: verdict, Status: web.Status{State: web.State(after.State), System: systemOf(after.Tool)}, Statement: *v.statement(after), Block: "lifted"}
 	if after.State.In(action.Applied, action.Failed) {
-		o.Status.How, o.Status.Person = web.HowSettled, web.Outside(v.viewer.Name)
+		o.Status.How, o.Status.Person = web.HowSettled, web.Outside(by)
 	}
 	switch {
 	case verdict == action.DidNotHappen && after.State == action.ResultUnknown:
 		o.Until = v.a.FencedAt()
-		o.Status = web.Status{State: web.Failed, How: web.HowSettled, Person: web.Outside(v.viewer.Name)}
+		o.Status = web.Status{State: web.Failed, How: web.HowSettled, Person: web.Outside(by)}
 		after.State = action.Failed
 		o.Statement = *v.statement(after)
 		o.Block = "until"

@@ -3,6 +3,7 @@ package handlers
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"strings"
 	"time"
 
@@ -28,9 +29,9 @@ type caseView struct {
 func (v caseView) page(ctx context.Context) (web.CasePage, error) {
 	k, a := v.tool.Contract, v.a
 	p := web.CasePage{ID: v.c.ID, ActionID: a.ID, Status: v.status(), Why: v.c.Why, OpenedAt: v.c.OpenedAt, Effect: effectOf(k, v.lang, a.Payload),
-		Measure: measureOf(ctx, v.tool, a), For: actorText(a.Actor), Title: web.Outside(titleOf(k, v.lang)), Tool: web.Outside(a.Tool), ToolVersion: a.ToolVersion,
+		Measure: stakeOf(ctx, v.tool, a), For: actorText(a.Actor), Title: web.Outside(titleOf(k, v.lang)), Tool: web.Outside(a.Tool), ToolVersion: a.ToolVersion,
 		Target: targetOf(a), System: systemOf(a.Tool), Sent: v.sent(), Answers: v.answers(), Asked: askedOf(a), Key: keyLifeOf(a), Statement: v.statement(a),
-		Support: v.support(ctx), Story: storyOf(a, v.events), Record: v.caseRecord()}
+		Support: v.support(), Story: storyOf(a, v.events), Record: v.caseRecord()}
 	if a.Executions() > 0 {
 		p.LateUntil = a.FencedAt()
 	}
@@ -91,14 +92,14 @@ func (v caseView) answers() (all []web.Answer) {
 }
 
 // support is what the provider's support needs to find the operation.
-func (v caseView) support(ctx context.Context) *web.SupportBlock {
+func (v caseView) support() *web.SupportBlock {
 	a := v.a
 	if len(a.Attempts) == 0 {
 		return nil
 	}
 	b := &web.SupportBlock{Key: a.ExecutionKey, Target: targetOf(a), From: a.Attempts[0].At, To: a.Attempts[len(a.Attempts)-1].SendBy}
 	if m := firstAmount(v.tool.Contract, a.Payload); len(m) > 0 {
-		b.Measure = measureOf(ctx, v.tool, a)
+		b.Measure = web.MeasureMoney(web.Money{Amount: m[0].Text, Currency: m[0].Currency})
 	}
 	for _, r := range a.Receipts {
 		if r.ProviderRef != "" {
@@ -176,7 +177,7 @@ func (v caseView) verdicts(p *web.CasePage) {
 		p.Stands = &s
 	}
 	if first := v.c.Pending; v.c.Open && first != nil {
-		p.Second = &web.SecondPerson{First: settlementOf(*first), Outcome: v.outcome(first.Verdict), Op: action.NewSecret(10), Mine: first.By.ID == v.viewer.ID}
+		p.Second = &web.SecondPerson{First: settlementOf(*first), Outcome: v.outcome(first.Verdict, first.By.Name), Op: action.NewSecret(10), Mine: first.By.ID == v.viewer.ID}
 		for _, other := range v.persons {
 			if other.ID == v.viewer.ID && !p.Second.Mine && (p.Holder == nil || p.Holder.Mine) {
 				p.Second.May = true
@@ -216,12 +217,13 @@ func (v caseView) comparison(ctx context.Context, o outputs) (*web.Comparison, e
 			out.Same = append(out.Same, web.Normalised{Label: label, Raw: raw, Forms: forms})
 		case f.Holds == action.HoldsTrue:
 		default:
-			m := web.Mismatch{Label: label, Raw: raw, Expected: web.TextValue(web.Outside(f.Expect)), Observed: shownValue(k, f.Field, f.Observed)}
+			money := moneyRead(v.tool.Contract, v.a.Payload, f.Source, k, f.Snapshot)[f.Field]
+			m := web.Mismatch{Label: label, Raw: raw, Expected: web.TextValue(web.Outside(f.Expect)), Observed: shownValue(k, f.Field, f.Observed, money)}
 			if f.Expected != nil {
-				m.Expected = shownValue(k, f.Field, f.Expected)
+				m.Expected = shownValue(k, f.Field, f.Expected, money)
 			}
 			if f.Before != nil {
-				before := shownValue(k, f.Field, f.Before)
+				before := shownValue(k, f.Field, f.Before, money)
 				m.Before = &before
 			}
 			out.Differ = append(out.Differ, m)
@@ -242,14 +244,14 @@ func labelOf(k *contract.Contract, lang, pointer string) (label web.Text, raw bo
 
 // shownValue is a value that a post-condition names, unless the contract of
 // what was read hides it.
-func shownValue(k *contract.Contract, pointer string, raw json.RawMessage) web.Value {
+func shownValue(k *contract.Contract, pointer string, raw json.RawMessage, money web.Money) web.Value {
 	switch {
 	case k != nil && k.Masked(pointer):
 		return web.HiddenValue()
 	case raw == nil:
 		return web.AbsentValue()
 	}
-	return web.JSONValue(raw)
+	return web.AmountValue(raw, money)
 }
 
 // readings are everything that was read, each with what its contract lets be
@@ -270,6 +272,7 @@ func (v caseView) readings(ctx context.Context, o outputs) ([]web.Snapshot, erro
 					shown.Body = body
 				}
 				source.Mask = append(source.Mask, k.Display.Mask...)
+				maps.Copy(source.Money, moneyRead(v.tool.Contract, v.a.Payload, r.Tool, k, r.Snapshot))
 				for pointer := range web.Leaves(shown.Body) {
 					if label := k.Label(v.lang, pointer); label != "" {
 						source.Label[pointer] = web.Outside(label)

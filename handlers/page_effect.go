@@ -88,6 +88,48 @@ func measureOf(ctx context.Context, t *rule.Tool, a action.Action) *web.Measure 
 	return nil
 }
 
+// stakeOf is what an unknown outcome is about: the money that the contract
+// declares, else what measureOf says.
+func stakeOf(ctx context.Context, t *rule.Tool, a action.Action) *web.Measure {
+	for _, amount := range firstAmount(t.Contract, a.Payload) {
+		if _, declared := t.Contract.Money(amount.Pointer); declared {
+			return web.MeasureMoney(web.Money{Amount: amount.Text, Currency: amount.Currency})
+		}
+	}
+	return measureOf(ctx, t, a)
+}
+
+// moneyRead is what is money in a reading of a tool, by place: what the tool's
+// own contract calls so, and what a post-condition compares with an amount of
+// the payload.
+func moneyRead(c *contract.Contract, payload []byte, tool string, reads *contract.Contract, snapshot []byte) map[string]web.Money {
+	sent := moneyIn(c, payload)
+	found := map[string]web.Money{}
+	if reads != nil {
+		found = moneyIn(reads, snapshot)
+	}
+	for _, p := range c.Execution.Postconditions {
+		m := expectsField.FindStringSubmatch(p.Expect)
+		if m == nil || p.Read != tool {
+			continue
+		}
+		if money, is := sent["/"+m[1]]; is && found[p.Field].MinorUnits == 0 {
+			found[p.Field] = money
+		}
+	}
+	return found
+}
+
+// moneyIn is what is money in a document that a contract describes, by place.
+func moneyIn(c *contract.Contract, doc []byte) map[string]web.Money {
+	found := map[string]web.Money{}
+	for _, amount := range c.Amounts(doc) {
+		declared, _ := c.Money(amount.Pointer)
+		found[amount.Pointer] = web.Money{Currency: amount.Currency, MinorUnits: declared.MinorUnits}
+	}
+	return found
+}
+
 // factsOf is what rules look at.
 func factsOf(a action.Action) rule.Facts {
 	f := rule.Facts{Payload: a.Payload, Actor: a.Actor, Target: a.Target}

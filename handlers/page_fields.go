@@ -33,7 +33,7 @@ func fieldsOf(c *contract.Contract, lang string, a action.Action) web.FieldTable
 // fieldSource is what every table of a payload has: labels, money, masks,
 // names and the schema's order.
 func fieldSource(c *contract.Contract, lang string, payload []byte) web.FieldSource {
-	s := web.FieldSource{Kind: web.TableDecide, Payload: payload, Label: map[string]web.Text{}, Money: map[string]web.Money{},
+	s := web.FieldSource{Kind: web.TableDecide, Payload: payload, Label: map[string]web.Text{},
 		Mask: c.Display.Mask}
 	for _, name := range c.Fields() {
 		s.Order = append(s.Order, "/"+escapePointer(name))
@@ -46,10 +46,7 @@ func fieldSource(c *contract.Contract, lang string, payload []byte) web.FieldSou
 			s.Names = append(s.Names, pointer)
 		}
 	}
-	for _, amount := range c.Amounts(payload) {
-		declared, _ := c.Money(amount.Pointer)
-		s.Money[amount.Pointer] = web.Money{Currency: amount.Currency, MinorUnits: declared.MinorUnits}
-	}
+	s.Money = moneyIn(c, payload)
 	return s
 }
 

@@ -28,6 +28,7 @@ func triageRoutes() []route {
 		{post, "/triage/{case}/take", "caseTake", ops, (*server).takeCase, 0, nil},
 		{post, "/triage/{case}/hand-over", "caseHandOver", ops, (*server).handOverCase, 0, nil},
 		{post, "/triage/{case}/ask", "caseAsk", ops, (*server).askAgain, 0, nil},
+		{post, "/triage/{case}/retry", "caseSendAgain", ops, (*server).sendAgain, 0, nil},
 		{post, "/triage/{case}/settlements", "caseSettle", ops, (*server).settleCase, 0, nil},
 	}
 }

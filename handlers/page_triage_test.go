@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"countersign/action"
 	"countersign/execution/api"
@@ -94,7 +95,7 @@ func TestSettlingOnPages(t *testing.T) {
 
 	second := e.as(otto)
 	second.open("/triage?tab=second").want(200).holds(path).says("Olga")
-	page = second.open(path).want(200).says("waiting for a second person").holds(`value="confirm"`)
+	page = second.open(path).want(200).says("waiting for a second person", "settled by Olga").holds(`value="confirm"`)
 	second.send(path+"/settlements", also(page.seenOn(), "second", "confirm", "note", "seen it too")).leads(path)
 	if got := e.Read(a.ID); got.State != action.Applied || got.Case.Verdict.Second.Note != "seen it too" {
 		t.Fatalf("%s, case %+v", got.State, got.Case)
@@ -116,7 +117,7 @@ func TestCasesForThoseWhoDoNotSettle(t *testing.T) {
 		b := e.as(p)
 		b.open("/triage").want(200).holds(path).lacks(`action="/triage/bulk"`)
 		b.open(path).want(200).lacks("<fieldset", `action="`+path+`/take"`)
-		for _, rest := range []string{"/take", "/hand-over", "/ask", "/settlements"} {
+		for _, rest := range []string{"/take", "/hand-over", "/ask", "/retry", "/settlements"} {
 			b.send(path+rest, seen).want(http.StatusForbidden)
 		}
 		b.send("/triage/bulk", formOf("do", "take", "item", "x")).want(http.StatusForbidden)
@@ -129,6 +130,43 @@ func TestCasesForThoseWhoDoNotSettle(t *testing.T) {
 	if got := e.Read(a.ID); got.Version != a.Version {
 		t.Error("refused, and something was recorded")
 	}
+}
+
+// The same is sent once more because a person wants it: not before the fence,
+// not twice, and by an executor.
+func TestSendingAgainOnPages(t *testing.T) {
+	e := newEnv(t)
+	olga, otto := ops(e)
+	a := e.unknown(stage.SetPrice)
+	path := "/triage/" + *a.CaseID
+	page := e.as(olga).open(path).want(200).says("Send again, same key", "Not yet: what was sent can arrive until").lacks(path + "/retry")
+	e.as(olga).send(path+"/retry", page.seenOn()).want(http.StatusConflict).says("Send again after that")
+	later := *e
+	later.server = e.later(20 * time.Minute)
+	b, other := later.as(olga), later.as(otto)
+	page = b.open(path).want(200).holds(`action="` + path + `/retry"`).says("does nothing twice")
+	b.send(path+"/retry", page.seenOn()).leads(path)
+	b.send(path+"/retry", page.seenOn()).leads(path) // the same form again is the same
+	other.send(path+"/retry", page.seenOn()).want(http.StatusConflict).says("Something new is known")
+	page = other.open(path).want(200).says("An executor sends it as soon as it can", "Olga asked to send it again").lacks(path + "/retry")
+	other.send(path+"/retry", page.seenOn()).want(http.StatusConflict).says("about to send it again")
+	if got := e.Read(a.ID); got.Work() != action.WorkRetry || e.Count(a.ID, action.KindSendAgain) != 1 {
+		t.Errorf("work %q", got.Work())
+	}
+}
+
+// An amount has its currency's decimals wherever a case shows it, however a
+// program or a business system wrote it.
+func TestAmountsOnACase(t *testing.T) {
+	e := newEnv(t)
+	olga, _ := ops(e)
+	e.Tool(stage.Contract("shop.sum", "", `postconditions: [ { read: shop.read_price, field: /price, expect: "value == payload.new_price" } ]`) +
+		"display: { money: { /new_price: { currency: EUR, minor_units: 2 } } }\n")
+	a := e.unknown("shop.sum")
+	e.post(people.RoleExecutor, "/v1/actions/"+a.ID+"/observations", api.Observation{ObservationID: action.NewID("obs"), Tool: stage.ReadPrice,
+		Snapshot: []byte(`{"price": 42}`), ObservedAt: a.CreatedAt}).want(201)
+	e.as(olga).open("/triage/"+*a.CaseID).want(200).says("105.00 EUR", "42.00 EUR", "Amount 105.00 EUR")
+	e.as(olga).open("/triage?tab=person").want(200).says("105.00 EUR")
 }
 
 // A case is handed over, and a contradiction shows both sides.

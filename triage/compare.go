@@ -16,6 +16,7 @@ type Compared struct {
 	Before   json.RawMessage // in the latest reading before anything was sent; nil when nobody read it
 	Source   string          // tool that read it
 	At       time.Time       // of the latest reading; zero when there is none
+	Snapshot json.RawMessage // that reading
 	ObjectAt string          // version that the reading shows, or ""
 }
 
@@ -49,7 +50,7 @@ func Compare(ctx context.Context, tool *rule.Tool, a action.Action) ([]Compared,
 	}
 	var all []Compared
 	for _, f := range findings {
-		c := Compared{Finding: f, Source: f.Read, At: after[f.Read].ObservedAt, ObjectAt: after[f.Read].Version}
+		c := Compared{Finding: f, Source: f.Read, Snapshot: after[f.Read].Snapshot, At: after[f.Read].ObservedAt, ObjectAt: after[f.Read].Version}
 		c.Before, _ = rule.Field(before[f.Read], f.Field)
 		all = append(all, c)
 	}

@@ -155,6 +155,14 @@ func (s *Cases) AskAgain(ctx context.Context, who Who, seen Seen) (action.Snapsh
 	})
 }
 
+// SendAgain has an executor make the one retry, under the same key. See
+// action.Snapshot.MaySendAgain for when that is safe.
+func (s *Cases) SendAgain(ctx context.Context, who Who, seen Seen) (action.Snapshot, error) {
+	return s.change(ctx, who, seen.CaseID, func(by action.By) (action.Command, error) {
+		return action.SendAgain{Op: seen.op("send-again", who), By: by, CaseID: seen.CaseID, Version: seen.Version, SnapshotHash: seen.SnapshotHash}, nil
+	})
+}
+
 // Finding is what a person says became of it, and what that rests on.
 type Finding struct {
 	Verdict      string

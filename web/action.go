@@ -236,7 +236,7 @@ type Receipt struct {
 // ReadBack is one post-condition that was looked at.
 type ReadBack struct {
 	Field Text
-	Value Text
+	Value Value
 	Holds string // yes, no or unknown
 	At    time.Time
 }

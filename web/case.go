@@ -178,7 +178,7 @@ type Steps struct {
 	Take     *Step     // POST /triage/{case}/take
 	HandOver *HandOver // nil unless the viewer has it
 	Ask      *Step     // POST /triage/{case}/ask
-	Again    *Step     // sending again, same key: an executor does it, POST /triage/{case}/retry; without Op it is only told
+	Again    *Step     // sending again, same key: POST /triage/{case}/retry, and an executor does it
 	Reverse  *Reversal
 	Settle   *SettleForm // nil when the viewer may not: see WhyNot
 	WhyNot   string      // why there is no Settle: role, held (by the Holder) or running
@@ -187,7 +187,7 @@ type Steps struct {
 // Step is something to do, or why it cannot be done now.
 type Step struct {
 	Op     string
-	WhyNot string // "" when it can be done: role, held, no-query, asked-enough, key-gone, key-used, key-unknown, contract, not-proven, known, running
+	WhyNot string // "" when it can be done: role, held, no-query, asked-enough, key-gone, used, key-unknown, contract, fence (see LateUntil), known, soon, wanted, running
 }
 
 // HandOver posts to /triage/{case}/hand-over: person (an id, "" for nobody).

@@ -169,13 +169,17 @@ func (p CasePage) againWords(now time.Time) Msg {
 	return msg("step.again_until", "system", systemWords(p.Key.System), "at", shown{p.Key.Until, Minute})
 }
 
+// safe reports whether sending again is safe, by a person now or by an executor
+// soon.
+func (s Step) safe() bool { return s.WhyNot == "" || s.WhyNot == "soon" || s.WhyNot == "wanted" }
+
 // whyNot says why a step cannot be taken now.
 func (p CasePage) whyNot(code string) Msg {
 	var holder any = Text{}
 	if p.Holder != nil {
 		holder = p.Holder.Name
 	}
-	return msg("step.why_not_"+code, "system", systemWords(p.System), "who", holder)
+	return msg("step.why_not_"+code, "system", systemWords(p.System), "who", holder, "at", shown{p.LateUntil, BothZones})
 }
 
 // hashes lists the readings that a verdict can rest on, the latest first.

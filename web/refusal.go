@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Refusal is why something was not done, in codes; its words are in the locale
@@ -45,7 +46,11 @@ func (r *Refusal) Words() Msg {
 	}
 	var pairs []any
 	for _, k := range slices.Sorted(maps.Keys(r.Args)) {
-		pairs = append(pairs, k, r.Args[k])
+		var value any = r.Args[k]
+		if at, err := time.Parse(time.RFC3339, r.Args[k].s); err == nil {
+			value = shown{at, BothZones}
+		}
+		pairs = append(pairs, k, value)
 	}
 	return msg(key, pairs...)
 }

@@ -50,6 +50,17 @@ func NumberValue(canonical string) Value { return Value{kind: valueNumber, text:
 // MoneyValue is an amount with its currency.
 func MoneyValue(m Money) Value { return Value{kind: valueMoney, money: m, text: Outside(m.Amount)} }
 
+// AmountValue is a JSON value that is an amount of money where it is a decimal;
+// with a zero Money it is any value.
+func AmountValue(raw []byte, m Money) Value {
+	v := JSONValue(raw)
+	if _, plain := decimal(v.text.s); m != (Money{}) && plain && (v.kind == valueNumber || v.kind == valueText) {
+		m.Amount = v.text.s
+		return MoneyValue(m)
+	}
+	return v
+}
+
 // JSONValue reads any JSON value; what is not JSON is shown as text.
 func JSONValue(raw []byte) Value {
 	dec := json.NewDecoder(bytes.NewReader(raw))

@@ -45,6 +45,13 @@ func (c *Contract) needPlace(at, pointer string, add adder) {
 	}
 }
 
+// needShown is needPlace for what may also be in an answer that is shown.
+func (c *Contract) needShown(at, pointer string, add adder) {
+	if !covered(c.Display.AllowOutput, splitPointer(pointer)) {
+		c.needPlace(at, pointer, add)
+	}
+}
+
 func (c *Contract) checkPayloadPlaces(add adder) {
 	if c.Target == nil {
 		return
@@ -122,13 +129,13 @@ func (c *Contract) checkDisplay(add adder) {
 		c.checkTemplate("/display/links/"+strconv.Itoa(i), link, add)
 	}
 	for pointer, money := range c.Display.Money {
-		c.needPlace(join("/display/money", pointer), pointer, add)
+		c.needShown(join("/display/money", pointer), pointer, add)
 		if isPointer(money.Currency) {
 			c.needPlace(join("/display/money", pointer)+"/currency", money.Currency, add)
 		}
 	}
 	for pointer := range c.Display.Labels {
-		c.needPlace(join("/display/labels", pointer), pointer, add)
+		c.needShown(join("/display/labels", pointer), pointer, add)
 	}
 	for i, pointer := range c.Display.Mask {
 		if splitPointer(pointer)[0] != "*" {

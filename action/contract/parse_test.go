@@ -128,6 +128,8 @@ func TestParseRefuses(t *testing.T) {
 		{"unknown keys in a full contract", in(`"mode": "write", "colour": 1, "approval": {"tll": "1s"}, "execution": {"verify": {"x": 1}}`), action.InvalidArgument, "/approval/tll /colour /execution/verify/x"},
 		{"every duration", in(`"approval": {"ttl": "-1m", "confirmation_ttl": "1.5s"}, "execution": {"timeout": "soon", "lease": "2161h", "fence_after": "9000h", "verify": {"window": "48h"}, "deadline": "0s", "key_lifetime": "1"}`), action.InvalidArgument,
 			"/approval/confirmation_ttl /approval/ttl /execution/deadline /execution/fence_after /execution/key_lifetime /execution/lease /execution/timeout /execution/verify/window"},
+		{"places that nobody is shown", `{"name": "a", "input_schema": {"type": "object", "properties": {"id": {}}}, "mode": "read", "display": {"labels": {"/id": "I", "/seen": "S", "/not": "N"},
+			"money": {"/sum": {"currency": "EUR", "minor_units": 2}}, "allow_output": ["/seen"]}}`, action.InvalidArgument, "/display/labels/~1not /display/money/~1sum"},
 		{"pointers", in(`"target": {"type": "t", "id": "id"}, "display": {"mask": ["x"], "labels": {"y": "Y"}, "allow_output": ["/~2"]}`), action.InvalidArgument, "/display/allow_output/0 /display/labels/y /display/mask/0 /target/id"},
 		{"fields that the input does not have", in(`"target": {"type": "t", "id": "/idd", "scope": "/shop"}, "http": {"method": "POST", "path": "/x/{idd}", "body": ["idd"]}, "display": {"summary": {"en": "{{idd}}"}, "links": ["https://x.example/{{idd}}"], "mask": ["/iid"], "money": {"/idd": {"currency": "EUR"}}}`), action.InvalidArgument,
 			"/display/links/0 /display/mask/0 /display/money/~1idd /display/summary/en /http/body /http/path /target/id /target/scope"},

@@ -22,7 +22,15 @@ func caseStories() []Story {
 		{"case-untaken", page(untaken)},
 		{"case-held", page(heldByAnother)},
 		{"case-sends-again", page(func(p *web.CasePage, _ web.Lang) {
-			p.Asked.Found, p.Steps.Again = web.FoundNotExecuted, &web.Step{}
+			p.Asked.Found, p.Steps.Again = web.FoundNotExecuted, &web.Step{WhyNot: "soon"}
+		})},
+		{"case-sends-again-wanted", page(func(p *web.CasePage, _ web.Lang) {
+			p.Steps.Again = &web.Step{WhyNot: "wanted"}
+			p.LateUntil = at(13, 0, 0)
+			p.Story = append(p.Story, web.Told{At: at(14, 3, 0), Kind: "send_again", By: web.Outside("Jonas Weber")})
+		})},
+		{"case-can-send-again", page(func(p *web.CasePage, _ web.Lang) {
+			p.Steps.Again, p.LateUntil = &web.Step{Op: "op_again"}, at(13, 0, 0)
 		})},
 		{"case-support", func(l web.Lang) templ.Component {
 			p := refundUnknown(l)
@@ -90,7 +98,7 @@ func refundUnknown(l web.Lang) web.CasePage {
 		Statement: &web.Statement{Level: "unknown", AsOf: Now()}, Key: key,
 		Support: &web.SupportBlock{Key: key.Key, Target: target, Measure: r.Measure, From: at(0, 14, 7), To: at(0, 14, 17), Zone: zone("Asia/Shanghai")},
 		Steps: web.Steps{HandOver: &web.HandOver{Op: "op_over", People: []web.Option{{Value: "per_1", Label: t("Mia Chen")}, {Value: "per_2", Label: t("Tom Okafor")}}},
-			Ask: &web.Step{Op: "op_ask"}, Again: &web.Step{WhyNot: "not-proven"}, Reverse: &web.Reversal{Curl: t(reversalCurl)},
+			Ask: &web.Step{Op: "op_ask"}, Again: &web.Step{WhyNot: "fence"}, Reverse: &web.Reversal{Curl: t(reversalCurl)},
 			Settle: &web.SettleForm{Op: "op_settle", Outcomes: outcomes(l)}},
 		Record: web.CaseRecord{SnapshotHash: seenHash, Version: 9, ExecutionKey: key.Key, PayloadHash: "sha256:85c0cf3a9968877a0c1b2d3e4f5061728394a5b6c7d8e7be0a1f29c55d4e00f3"},
 	}
