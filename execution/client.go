@@ -80,6 +80,13 @@ func NewClient(console string, key Secret, options Options) (*Client, error) {
 	}, nil
 }
 
+// As is the same client with another key.
+func (c *Client) As(key Secret) *Client {
+	other := *c
+	other.key = key
+	return &other
+}
+
 // notFollowed keeps a client from sending a key or a command elsewhere.
 func notFollowed(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 

@@ -25,6 +25,7 @@ func commands() []command {
 		{"demo", "", "Runs everything on this machine: database, console, a sandbox shop, an executor and a scripted agent.", demo},
 		{"serve", "", "Runs the console, on DATABASE_URL or a PostgreSQL of its own.", serve},
 		{"executor", "", "Runs the reference execution layer against a console.", runExecutor},
+		{"mcp", "", "Lets an agent propose over MCP: list_tools, propose_action, get_action, what_may_i_say.", runMCP},
 		{"migrate", "", "Brings the database to this program's schema.", migrate},
 		{"user add", "USERNAME", "Makes an account and prints a one-time sign-in link.", userAdd},
 		{"user list", "", "Lists the accounts.", userList},

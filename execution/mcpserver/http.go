@@ -1,0 +1,58 @@
+package mcpserver
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+
+	"countersign/action"
+	"countersign/execution"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Path is where Handler serves.
+const Path = "/mcp"
+
+// Handler serves the protocol as streamable HTTP. Every request carries an API
+// key of the console as its bearer token, and does what that key may do: the
+// handler has no key of its own and keeps no session, so there is none to take
+// over. Requests from web pages of another origin are refused, and so are those
+// that reach a loopback address under a name of somebody else.
+func Handler(console *execution.Client, o Options) http.Handler {
+	streamable := mcp.NewStreamableHTTPHandler(func(r *http.Request) *mcp.Server {
+		return New(console.As(bearer(r)), o)
+	}, &mcp.StreamableHTTPOptions{Stateless: true, JSONResponse: true, MaxRequestBodyBytes: action.MaxBodyBytes, PropagateRequestCancellation: true})
+	mux := http.NewServeMux()
+	mux.Handle(Path, http.NewCrossOriginProtection().Handler(withKey(streamable)))
+	return mux
+}
+
+// withKey lets only requests with a key through. Whether it is a good one is
+// the console's to say.
+func withKey(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if bearer(r).Set() {
+			next.ServeHTTP(w, r)
+			return
+		}
+		text, err := json.Marshal(refusalOf(action.Refuse(action.Unauthorized, "Send an API key of the console: Authorization: Bearer ….")))
+		if err != nil {
+			http.Error(w, "the answer cannot be written", http.StatusInternalServerError)
+			return
+		}
+		w.Header().Set("WWW-Authenticate", "Bearer")
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusUnauthorized)
+		w.Write(append(text, '\n')) // whoever asked may be gone
+	})
+}
+
+func bearer(r *http.Request) execution.Secret {
+	scheme, key, found := strings.Cut(r.Header.Get("Authorization"), " ")
+	key = strings.TrimSpace(key)
+	if !found || !strings.EqualFold(scheme, "Bearer") || strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return execution.Secret{}
+	}
+	return execution.NewSecret(key)
+}
