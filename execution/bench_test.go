@@ -93,15 +93,17 @@ func (b *bench) openShop(dsn string) {
 func (b *bench) config() execution.Config {
 	return execution.Config{
 		Console: b.console.URL, Key: execution.NewSecret(b.key), Wait: time.Second, Poll: 10 * time.Millisecond,
-		Systems: []execution.System{
-			{Tools: []string{"catalog.*"}, BaseURL: b.shop.URL + "/catalog", ActorHeader: "X-Actor",
-				ReadToken: execution.NewSecret(b.tokens.CatalogRead), WriteToken: execution.NewSecret(b.tokens.CatalogWrite)},
-			{Tools: []string{"refunds.*"}, BaseURL: b.shop.URL + "/refunds",
-				ReadToken: execution.NewSecret(b.tokens.RefundsRead), WriteToken: execution.NewSecret(b.tokens.RefundsWrite)},
-			{Tools: []string{"orders.*"}, BaseURL: b.shop.URL + "/orders",
-				ReadToken: execution.NewSecret(b.tokens.OrdersRead), WriteToken: execution.NewSecret(b.tokens.OrdersWrite)},
-		},
+		Systems: b.systems(),
 	}
+}
+
+func (b *bench) systems() (all []execution.System) {
+	for _, name := range sandbox.Systems() {
+		read, write := b.tokens.Of(name)
+		all = append(all, execution.System{Tools: []string{name + ".*"}, BaseURL: b.shop.URL + "/" + name, ActorHeader: "X-Actor",
+			ReadToken: execution.NewSecret(read), WriteToken: execution.NewSecret(write)})
+	}
+	return all
 }
 
 // start runs an executor until the test, or stop, ends it.

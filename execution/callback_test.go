@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"countersign/action"
+	"countersign/execution/sandbox"
 )
 
 // calledBack connects the refund desk's callbacks with the console, and makes
@@ -13,7 +14,7 @@ func (b *bench) calledBack() {
 	by := action.By{Kind: action.BySystem}
 	_, err := b.Callbacks.AddSecret(b.T.Context(), refund, b.tokens.RefundsSecret, by)
 	b.must(err)
-	b.must(b.refunds.CallBack(b.T.Context(), b.console.URL+"/v1/callbacks/"+refund, ""))
+	b.must(b.refunds.CallBack(b.T.Context(), sandbox.Refunds, b.console.URL+"/v1/callbacks/"+refund, ""))
 	b.arm(`{"system":"refunds","method":"GET","path":"/refunds/operations","fault":"error-before","count":0}`)
 }
 

@@ -50,6 +50,7 @@ func (d *demoRun) startAgent(ctx context.Context) error {
 func (a *agent) open(ctx context.Context) {
 	for _, idea := range []func(context.Context, busy) (api.Propose, bool){
 		a.firstPrice, a.firstRefund, a.steepPrice, a.transfer, a.cancelOrder, a.message,
+		a.firstMinutes, a.serviceRequest, a.closing,
 	} {
 		a.propose(ctx, idea)
 	}
@@ -80,16 +81,22 @@ func (a *agent) run(ctx context.Context) {
 // idea picks what to do next, the common more often.
 func (a *agent) idea() func(context.Context, busy) (api.Propose, bool) {
 	switch n := rand.IntN(20); {
-	case n < 9:
+	case n < 6:
 		return a.price
-	case n < 10:
+	case n < 7:
 		return a.steepPrice
-	case n < 16:
+	case n < 12:
 		return a.refund
-	case n < 17:
+	case n < 13:
 		return a.cancelOrder
-	case n < 19:
+	case n < 14:
 		return a.message
+	case n < 16:
+		return a.minutes
+	case n < 18:
+		return a.serviceRequest
+	case n < 19:
+		return a.closing
 	}
 	return a.transfer
 }

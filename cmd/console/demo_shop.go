@@ -92,31 +92,33 @@ func applyDemoTools(ctx context.Context, a *app) (served []string, err error) {
 	return served, nil
 }
 
-// calledBack is the tool whose outcomes the sandbox tells by itself.
-const calledBack = "refunds.refund_order"
-
-// connectCallbacks makes the sandbox tell the console what became of refunds
-// that it only accepted. Its secret is another one after every start.
+// connectCallbacks makes the sandbox tell the console what became of refunds and
+// service requests that it only accepted. Its secrets are others after every start.
 func (d *demoRun) connectCallbacks(ctx context.Context) error {
-	if _, err := d.app.callbacks.RotateSecret(ctx, calledBack, d.shop.Tokens().RefundsSecret, 0, byCommandLine()); err != nil {
-		return fmt.Errorf("accepting callbacks: %w", err)
+	t := d.shop.Tokens()
+	for _, desk := range []struct{ system, tool, secret string }{
+		{sandbox.Refunds, "refunds.refund_order", t.RefundsSecret},
+		{sandbox.Service, "service.submit_request", t.ServiceSecret},
+	} {
+		if _, err := d.app.callbacks.RotateSecret(ctx, desk.tool, desk.secret, 0, byCommandLine()); err != nil {
+			return fmt.Errorf("accepting callbacks: %w", err)
+		}
+		if err := d.shop.CallBack(ctx, desk.system, d.file.Console+"/v1/callbacks/"+desk.tool, sandbox.SignCurrent); err != nil {
+			return err
+		}
 	}
-	return d.shop.CallBack(ctx, d.file.Console+"/v1/callbacks/"+calledBack, sandbox.SignCurrent)
+	return nil
 }
 
 // executorConfig makes an executor serve the sandbox's tools, and no others.
 func (s *shop) executorConfig(console, key string, served []string) execution.Config {
-	t := s.Tokens()
 	config := execution.Config{Console: console, Key: execution.NewSecret(key), Name: "demo-executor"}
-	for _, system := range []struct{ name, read, write string }{
-		{sandbox.Catalog, t.CatalogRead, t.CatalogWrite},
-		{sandbox.Refunds, t.RefundsRead, t.RefundsWrite},
-		{sandbox.Orders, t.OrdersRead, t.OrdersWrite},
-	} {
-		desk := execution.System{BaseURL: s.url + "/" + system.name, ActorHeader: "X-Actor",
-			ReadToken: execution.NewSecret(system.read), WriteToken: execution.NewSecret(system.write)}
+	for _, system := range sandbox.Systems() {
+		read, write := s.Tokens().Of(system)
+		desk := execution.System{BaseURL: s.url + "/" + system, ActorHeader: "X-Actor",
+			ReadToken: execution.NewSecret(read), WriteToken: execution.NewSecret(write)}
 		for _, tool := range served {
-			if strings.HasPrefix(tool, system.name+".") {
+			if strings.HasPrefix(tool, system+".") {
 				desk.Tools = append(desk.Tools, tool)
 			}
 		}

@@ -297,6 +297,11 @@ func TestDemoAgent(t *testing.T) {
 	for _, a := range list.Items {
 		tools[a.Tool]++
 	}
+	for _, tool := range []string{"notes.save_minutes", "service.submit_request", "ledger.sign_off"} {
+		if tools[tool] != 1 {
+			t.Errorf("%s was proposed %d times at the start", tool, tools[tool])
+		}
+	}
 	if tools["catalog.set_price"] != 2 || tools["refunds.refund_order"] != 1 || tools["bank.transfer_funds"] != 1 || tools["orders.cancel_order"] != 1 || tools["mail.send_message"] != 1 {
 		t.Errorf("at the start the agent proposed %v", tools)
 	}

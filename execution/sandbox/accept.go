@@ -18,7 +18,7 @@ const (
 )
 
 // Delivery says how a request goes on that was answered with 202. All of it
-// belongs to the fault Accept; the refund desk alone accepts.
+// belongs to the fault Accept; the refund desk and the service desk accept.
 type Delivery struct {
 	Outcome    string `json:"outcome,omitempty"`     // OutcomePaid when empty
 	Queued     bool   `json:"queued,omitempty"`      // after the delay it is QUEUED, and done after the delay again; each has a callback
@@ -31,9 +31,9 @@ type Delivery struct {
 
 // What becomes of an accepted request.
 const (
-	OutcomePaid    = "paid"
-	OutcomeRefused = "refused" // the bank refuses it: FAILED
-	OutcomeInWord  = "in_word" // recorded and called back as SUCCEEDED, and nothing is paid
+	OutcomePaid    = "paid"    // or done, whatever it is
+	OutcomeRefused = "refused" // the bank, or the desk, refuses it: FAILED
+	OutcomeInWord  = "in_word" // recorded and called back as SUCCEEDED, and nothing is paid or done
 )
 
 const (
@@ -147,6 +147,12 @@ func (s *Sandbox) settleNext(ctx context.Context) (found bool, err error) {
 	return true, nil
 }
 
+// news is what is told about the refund.
+func (p promised) news() news {
+	return news{system: Refunds, key: p.key, about: "refund", how: p.how,
+		asked: map[string]any{"order_id": p.req.OrderID, "amount": p.req.Amount, "currency": p.currency}}
+}
+
 // queue says that the refund is waiting its turn.
 func (p promised) queue(ctx context.Context, tx *sql.Tx) error {
 	_, err := tx.ExecContext(ctx, `
@@ -158,7 +164,7 @@ func (p promised) queue(ctx context.Context, tx *sql.Tx) error {
 	if err != nil {
 		return fmt.Errorf("queueing a refund: %w", err)
 	}
-	return p.callBack(ctx, tx, queued, answer{})
+	return p.news().callBack(ctx, tx, queued, answer{})
 }
 
 // settle pays the refund, or not, and says so under its key and by callback.
@@ -177,7 +183,7 @@ func (p promised) settle(ctx context.Context, tx *sql.Tx) error {
 	if err != nil {
 		return fmt.Errorf("settling a refund: %w", err)
 	}
-	return p.callBack(ctx, tx, status, a)
+	return p.news().callBack(ctx, tx, status, a)
 }
 
 func (p promised) pay(ctx context.Context, tx *sql.Tx) (answer, error) {
@@ -199,13 +205,13 @@ func (p promised) pay(ctx context.Context, tx *sql.Tx) (answer, error) {
 }
 
 // awaitCallback waits until the callbacks about a key are out of the house.
-func (s *Sandbox) awaitCallback(ctx context.Context, key string) {
+func (s *Sandbox) awaitCallback(ctx context.Context, system, key string) {
 	ctx, cancel := context.WithTimeout(ctx, earlyWait)
 	defer cancel()
 	for open := true; open; {
 		err := s.db.QueryRowContext(ctx, `
-			SELECT EXISTS (SELECT 1 FROM sandbox.accepted_refunds WHERE key = $1)
-			    OR EXISTS (SELECT 1 FROM sandbox.callbacks WHERE system = 'refunds' AND key = $1 AND remaining > 0)`, key).Scan(&open)
+			SELECT EXISTS (SELECT 1 FROM sandbox.operations WHERE system = $1 AND key = $2 AND status IN ('ACCEPTED', 'QUEUED'))
+			    OR EXISTS (SELECT 1 FROM sandbox.callbacks WHERE system = $1 AND key = $2 AND remaining > 0)`, system, key).Scan(&open)
 		if err != nil || open && wait(ctx, workPause) != nil {
 			return
 		}

@@ -21,7 +21,10 @@ func (s *Sandbox) backOfficeRoutes() map[string]controlHandler {
 		"PUT /catalog/products/{product_id}": s.changeProduct,
 		"PUT /orders/orders/{order_id}":      s.changeShopOrder,
 		"PUT /refunds/orders/{order_id}":     s.changeRefundOrder,
-		"PUT /refunds/callback":              s.setCallback,
+		"PUT /refunds/callback":              s.setCallback(Refunds),
+		"PUT /service/callback":              s.setCallback(Service),
+		"PUT /notes/customers/{customer_id}": s.setKeeper,
+		"PUT /ledger/people/{person_id}":     s.setLedgerRights,
 	}
 }
 

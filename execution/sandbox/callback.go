@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -37,10 +38,10 @@ const (
 	SignNext    Signing = "next"
 )
 
-// CallBack tells the refund desk where to send its callbacks and how to sign
-// them, until told otherwise. Callbacks that were made before there was an
-// address wait for it. An empty signing is SignCurrent.
-func (s *Sandbox) CallBack(ctx context.Context, address string, signing Signing) error {
+// CallBack tells a desk, Refunds or Service, where to send its callbacks and how
+// to sign them, until told otherwise. Callbacks that were made before there was
+// an address wait for it. An empty signing is SignCurrent.
+func (s *Sandbox) CallBack(ctx context.Context, system, address string, signing Signing) error {
 	if signing == "" {
 		signing = SignCurrent
 	}
@@ -52,8 +53,8 @@ func (s *Sandbox) CallBack(ctx context.Context, address string, signing Signing)
 		return errors.New("signing is current, both or next")
 	}
 	_, err = s.db.ExecContext(ctx, `
-		INSERT INTO sandbox.callback_targets (system, url, signing) VALUES ('refunds', $1, $2)
-		ON CONFLICT (system) DO UPDATE SET url = excluded.url, signing = excluded.signing`, address, string(signing))
+		INSERT INTO sandbox.callback_targets (system, url, signing) VALUES ($1, $2, $3)
+		ON CONFLICT (system) DO UPDATE SET url = excluded.url, signing = excluded.signing`, system, address, string(signing))
 	if err != nil {
 		return fmt.Errorf("setting the address of callbacks: %w", err)
 	}
@@ -61,45 +62,54 @@ func (s *Sandbox) CallBack(ctx context.Context, address string, signing Signing)
 }
 
 // setCallback is CallBack over HTTP.
-func (s *Sandbox) setCallback(ctx context.Context, _ *http.Request, body []byte) (answer, error) {
-	var target struct {
-		URL     string  `json:"url"`
-		Signing Signing `json:"signing"`
+func (s *Sandbox) setCallback(system string) controlHandler {
+	return func(ctx context.Context, _ *http.Request, body []byte) (answer, error) {
+		var target struct {
+			URL     string  `json:"url"`
+			Signing Signing `json:"signing"`
+		}
+		if err := strictJSON(body, &target); err != nil {
+			return badChange("The body is {url, signing?: current, both or next}.")
+		}
+		if err := s.CallBack(ctx, system, target.URL, target.Signing); err != nil {
+			return badChange(err.Error())
+		}
+		return say(target, 0)
 	}
-	if err := strictJSON(body, &target); err != nil {
-		return badChange("The body is {url, signing?: current, both or next}.")
-	}
-	if err := s.CallBack(ctx, target.URL, target.Signing); err != nil {
-		return badChange(err.Error())
-	}
-	return say(target, 0)
 }
 
-// callBack puts the callbacks about a refund in the outbox, in the transaction
-// that they tell of.
-func (p promised) callBack(ctx context.Context, tx *sql.Tx, status string, a answer) error {
-	after := time.Duration(p.how.CallbackMS) * time.Millisecond
+// news is what a desk tells about a key by callback.
+type news struct {
+	system, key string
+	about       string // refund, service_request: what the type of the message begins with
+	how         Delivery
+	asked       map[string]any // what was asked for
+}
+
+// callBack puts the callbacks in the outbox, in the transaction that they tell of.
+func (n news) callBack(ctx context.Context, tx *sql.Tx, status string, a answer) error {
+	after := time.Duration(n.how.CallbackMS) * time.Millisecond
 	id := "msg_" + rand.Text() // of the false one too
-	if p.how.Forged != "" && status != queued {
-		if err := p.post(ctx, tx, id, succeeded, p.how.Forged, 1, after, answer{}); err != nil {
+	if n.how.Forged != "" && status != queued {
+		if err := n.post(ctx, tx, id, succeeded, n.how.Forged, 1, after, answer{}); err != nil {
 			return err
 		}
 	}
-	if p.how.Silent {
+	if n.how.Silent {
 		return nil
 	}
-	return p.post(ctx, tx, id, status, "", max(p.how.Deliveries, 1), after, a)
+	return n.post(ctx, tx, id, status, "", max(n.how.Deliveries, 1), after, a)
 }
 
-func (p promised) post(ctx context.Context, tx *sql.Tx, id, status, forged string, deliveries int, after time.Duration, a answer) error {
-	body, err := p.message(status, a)
+func (n news) post(ctx context.Context, tx *sql.Tx, id, status, forged string, deliveries int, after time.Duration, a answer) error {
+	body, err := n.message(status, a)
 	if err != nil {
 		return err
 	}
 	_, err = tx.ExecContext(ctx, `
 		INSERT INTO sandbox.callbacks (system, key, message_id, forged, body, remaining, due_at)
-		VALUES ('refunds', $1, $2, $3, $4, $5, clock_timestamp() + $6 * interval '1 millisecond')`,
-		p.key, id, forged, string(body), deliveries, after.Milliseconds())
+		VALUES ($1, $2, $3, $4, $5, $6, clock_timestamp() + $7 * interval '1 millisecond')`,
+		n.system, n.key, id, forged, string(body), deliveries, after.Milliseconds())
 	if err != nil {
 		return fmt.Errorf("posting a callback: %w", err)
 	}
@@ -108,20 +118,20 @@ func (p promised) post(ctx context.Context, tx *sql.Tx, id, status, forged strin
 
 // message is the body of a callback: what the key's operation says, and what it
 // was asked for.
-func (p promised) message(status string, a answer) ([]byte, error) {
+func (n news) message(status string, a answer) ([]byte, error) {
 	data := map[string]any{}
 	if a.body != nil {
 		if err := json.Unmarshal(a.body, &data); err != nil {
 			return nil, fmt.Errorf("reading what to call back: %w", err)
 		}
 	}
-	data["operation_id"], data["status"], data["order_id"] = p.key, status, p.req.OrderID
-	data["amount"], data["currency"] = p.req.Amount, p.currency
+	maps.Copy(data, n.asked)
+	data["operation_id"], data["status"] = n.key, status
 	if a.status < 400 {
 		data["code"], data["detail"] = nil, nil
 	}
 	body, err := json.Marshal(map[string]any{
-		"type": "refund." + strings.ToLower(status), "timestamp": time.Now().UTC().Format(time.RFC3339Nano), "data": data,
+		"type": n.about + "." + strings.ToLower(status), "timestamp": time.Now().UTC().Format(time.RFC3339Nano), "data": data,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("writing a callback: %w", err)
@@ -132,6 +142,7 @@ func (p promised) message(status string, a answer) ([]byte, error) {
 // letter is a callback on its way.
 type letter struct {
 	id                 int64
+	system             string
 	messageID, forged  string
 	body, url, signing string
 }
@@ -167,7 +178,7 @@ func (s *Sandbox) takeLetters(ctx context.Context) ([]letter, error) {
 		          AND NOT EXISTS (SELECT 1 FROM sandbox.callbacks earlier WHERE earlier.system = due.system
 		                             AND earlier.key = due.key AND earlier.id < due.id AND earlier.remaining > 0)
 		        ORDER BY due.due_at, due.id LIMIT $2 FOR UPDATE OF due SKIP LOCKED)
-		RETURNING c.id, c.message_id, c.forged, c.body, t.url, t.signing`, callbackLease.Milliseconds(), callbackBatch)
+		RETURNING c.id, c.system, c.message_id, c.forged, c.body, t.url, t.signing`, callbackLease.Milliseconds(), callbackBatch)
 	if err != nil {
 		return nil, fmt.Errorf("taking callbacks: %w", err)
 	}
@@ -175,7 +186,7 @@ func (s *Sandbox) takeLetters(ctx context.Context) ([]letter, error) {
 	var letters []letter
 	for rows.Next() {
 		var l letter
-		if err := rows.Scan(&l.id, &l.messageID, &l.forged, &l.body, &l.url, &l.signing); err != nil {
+		if err := rows.Scan(&l.id, &l.system, &l.messageID, &l.forged, &l.body, &l.url, &l.signing); err != nil {
 			return nil, fmt.Errorf("taking callbacks: %w", err)
 		}
 		letters = append(letters, l)

@@ -256,7 +256,7 @@ func TestSecretsAreRotated(t *testing.T) {
 	s := open(t)
 	box := s.receive(welcome)
 	for i, c := range []struct{ signing, valid string }{{"current", "[current]"}, {"both", "[current next]"}, {"next", "[next]"}} {
-		if err := s.CallBack(t.Context(), box.url, sandbox.Signing(c.signing)); err != nil {
+		if err := s.CallBack(t.Context(), sandbox.Refunds, box.url, sandbox.Signing(c.signing)); err != nil {
 			t.Fatal(err)
 		}
 		s.refund(c.signing, `{"order_id":"10086","amount":1,"reason":"x"}`, header, "accept; early=true").want(t, http.StatusAccepted)

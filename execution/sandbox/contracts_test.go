@@ -69,6 +69,7 @@ type use struct {
 // uses is every tool once and more, in an order that makes sense.
 func uses() []use {
 	const product, order = `{"product_id":"SKU-4411"}`, `{"order_id":"10086"}`
+	const reconciliation = `{"reconciliation_id":"REC-2026-09"}`
 	const span = `{"from":"2026-01-01T00:00:00Z","to":"2126-01-01T00:00:00+08:00","limit":1}`
 	return []use{
 		{tool: "catalog.get_product", input: product},
@@ -99,6 +100,30 @@ func uses() []use {
 		{tool: "orders.list_operations", input: span},
 		{tool: "orders.cancel_order", input: `{"order_id":"10087","reason":"ordered twice"}`, key: "k3"},
 		{tool: "orders.get_order", input: `{"order_id":"10087"}`},
+		{tool: "notes.get_conversation", input: `{"conversation_id":"talk-501"}`},
+		{tool: "notes.may_save_minutes", input: `{"customer_id":"c-2016","actor_id":"u-mia-chen"}`},
+		{tool: "notes.get_notes", input: `{"customer_id":"c-2016"}`},
+		{tool: "notes.get_operation", input: `{"execution_key":"k"}`},
+		{tool: "notes.save_minutes", input: minutes501, key: "k"},
+		{tool: "notes.get_notes", input: `{"customer_id":"c-2016","execution_key":"k"}`},
+		{tool: "notes.get_operation", input: `{"execution_key":"k"}`},
+		{tool: "notes.list_operations", input: span},
+		{tool: "service.get_request", input: `{"customer_id":"c-2016"}`},
+		{tool: "service.submit_request", input: `{"customer_id":"c-2016","topic":"delivery","wish":"leave it with the neighbour"}`, key: "k"},
+		{tool: "service.get_request", input: `{"customer_id":"c-2016","execution_key":"k"}`},
+		{tool: "service.get_operation", input: `{"execution_key":"k"}`},
+		{tool: "service.list_operations", input: span},
+		{tool: "ledger.get_reconciliation", input: reconciliation},
+		{tool: "ledger.compare_sides", input: reconciliation},
+		{tool: "ledger.get_voucher", input: `{"voucher":"PSP-70015"}`},
+		{tool: "ledger.may_sign_off", input: `{"actor_id":"u-ingrid-holm"}`},
+		{tool: "ledger.may_report", input: `{"actor_id":"u-ingrid-holm"}`},
+		{tool: "ledger.may_post", input: `{"actor_id":"u-ingrid-holm"}`},
+		{tool: "ledger.sign_off", input: explained, version: "1"},
+		{tool: "ledger.make_report", input: `{"reconciliation_id":"REC-2026-09","report_id":"RPT-2026-09-1"}`, version: "2"},
+		{tool: "ledger.get_report", input: `{"reconciliation_id":"REC-2026-09","report_id":"RPT-2026-09-1"}`},
+		{tool: "ledger.post_adjustment", input: fee10084, version: "2"},
+		{tool: "ledger.get_adjustment", input: `{"reconciliation_id":"REC-2026-09","reference":"10084"}`},
 	}
 }
 

@@ -53,7 +53,7 @@ func (s *Sandbox) control(handle controlHandler) http.HandlerFunc {
 // armed is a fault and the requests that it waits for.
 type armed struct {
 	ID     int64   `json:"id"`
-	System string  `json:"system"` // catalog, refunds or orders; empty: any
+	System string  `json:"system"` // one of Systems; empty: any
 	Method string  `json:"method"` // POST when not given, so that reads pass; "*": any
 	Path   string  `json:"path"`   // what the path starts with, such as /refunds/orders/
 	Key    string  `json:"key"`    // the idempotency key

@@ -37,7 +37,7 @@ const (
 	Duplicate    Kind = "duplicate"      // the request is delivered twice, the second time after the first is done
 	ForgetKey    Kind = "forget-key"     // the key is not honoured: a repeated request is a new one
 	Lag          Kind = "lag"            // answered at once, to be seen only after the delay; a process that ends before loses it
-	Accept       Kind = "accept"         // refunds: 202, done after the delay, then a signed callback; see Delivery
+	Accept       Kind = "accept"         // refunds and service requests: 202, done after the delay, then a signed callback; see Delivery
 	maxDelay          = 30 * time.Second // so that nothing acts later than a contract's fence allows for
 	defaultDelay      = 5 * time.Second
 )

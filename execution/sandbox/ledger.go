@@ -56,6 +56,41 @@ type effect func(context.Context, *sql.Tx) (answer, error)
 // lock, so a process that dies never leaves a key locked, and the record and
 // the effect are one transaction.
 func (s *Sandbox) once(ctx context.Context, c *call, name, bound string, act effect) (answer, error) {
+	return s.within(c, name, func(tx *sql.Tx) (answer, bool, error) {
+		if err := holdKey(ctx, tx, c.system, c.key); err != nil {
+			return answer{}, false, err
+		}
+		if !c.unkeyed {
+			prior, found, err := findOperation(ctx, tx, c.system, c.key)
+			if err != nil {
+				return answer{}, false, err
+			}
+			if found {
+				return prior.again(bound), false, nil
+			}
+		}
+		a, keep, err := s.affect(ctx, tx, c, act)
+		if err != nil || !keep {
+			return a, false, err
+		}
+		return a, true, record(ctx, tx, c, name, bound, a)
+	})
+}
+
+// each performs an effect every time it is asked for: what keeps no record of
+// keys must refuse a repetition by what it knows of the object.
+func (s *Sandbox) each(ctx context.Context, c *call, name string, act effect) (answer, error) {
+	return s.within(c, name, func(tx *sql.Tx) (answer, bool, error) {
+		if err := boundWait(ctx, tx); err != nil {
+			return answer{}, false, err
+		}
+		return s.affect(ctx, tx, c, act)
+	})
+}
+
+// within does work in a transaction, which is committed when work says that
+// something is to be kept.
+func (s *Sandbox) within(c *call, name string, work func(*sql.Tx) (a answer, keep bool, err error)) (answer, error) {
 	tx, err := s.db.BeginTx(s.life, nil) // outlives the request when it lags
 	if err != nil {
 		return answer{}, fmt.Errorf("starting %s: %w", name, err)
@@ -66,29 +101,12 @@ func (s *Sandbox) once(ctx context.Context, c *call, name, bound string, act eff
 			_ = tx.Rollback() // a no-op after the commit; what makes a lie of it otherwise
 		}
 	}()
-	if err := holdKey(ctx, tx, c.system, c.key); err != nil {
+	a, keep, err := work(tx)
+	if err != nil {
 		return answer{}, err
 	}
-	if !c.unkeyed {
-		prior, found, err := findOperation(ctx, tx, c.system, c.key)
-		if err != nil {
-			return answer{}, err
-		}
-		if found {
-			return prior.again(bound), nil
-		}
-	}
-	if c.fault.Kind == Slow {
-		if err := wait(ctx, c.fault.delay()); err != nil {
-			return answer{}, err
-		}
-	}
-	a, err := s.affect(ctx, tx, c, act)
-	if err != nil || a.hollow || c.fault.Kind == Lie {
-		return a, err
-	}
-	if err := record(ctx, tx, c, name, bound, a); err != nil {
-		return answer{}, err
+	if !keep {
+		return a, nil
 	}
 	if c.fault.Kind == Lag {
 		lagging = true
@@ -112,12 +130,20 @@ func (s *Sandbox) commitLate(tx *sql.Tx, after time.Duration) {
 	}
 }
 
-// affect runs the effect; a system that only records takes it back again.
-func (s *Sandbox) affect(ctx context.Context, tx *sql.Tx, c *call, act effect) (answer, error) {
-	if c.fault.Kind == RecordOnly {
-		return takenBack(ctx, tx, act)
+// affect runs the effect; a system that only records takes it back again. keep
+// is false for what was answered and is not to stay.
+func (s *Sandbox) affect(ctx context.Context, tx *sql.Tx, c *call, act effect) (a answer, keep bool, err error) {
+	if c.fault.Kind == Slow {
+		if err := wait(ctx, c.fault.delay()); err != nil {
+			return answer{}, false, err
+		}
 	}
-	return act(ctx, tx)
+	if c.fault.Kind == RecordOnly {
+		a, err = takenBack(ctx, tx, act)
+	} else {
+		a, err = act(ctx, tx)
+	}
+	return a, !a.hollow && c.fault.Kind != Lie, err
 }
 
 // takenBack runs an effect, keeps what it answers and undoes what it did.
@@ -149,11 +175,18 @@ func (o operation) again(bound string) answer {
 // holdKey waits up to two seconds for the key, and later as long for an
 // object, and holds the key until the transaction ends.
 func holdKey(ctx context.Context, tx *sql.Tx, system, key string) error {
-	if _, err := tx.ExecContext(ctx, `SET LOCAL lock_timeout = '2s'`); err != nil {
-		return fmt.Errorf("bounding the wait for a key: %w", err)
+	if err := boundWait(ctx, tx); err != nil {
+		return err
 	}
 	if _, err := tx.ExecContext(ctx, `SELECT pg_advisory_xact_lock(hashtextextended($1, 0))`, system+" "+key); err != nil {
 		return fmt.Errorf("holding a key: %w", err)
+	}
+	return nil
+}
+
+func boundWait(ctx context.Context, tx *sql.Tx) error {
+	if _, err := tx.ExecContext(ctx, `SET LOCAL lock_timeout = '2s'`); err != nil {
+		return fmt.Errorf("bounding the wait for a lock: %w", err)
 	}
 	return nil
 }

@@ -97,7 +97,8 @@ func (l *logged) scan(r row) error {
 // business effect really happened.
 func (s *Sandbox) countKey(ctx context.Context, r *http.Request, _ []byte) (answer, error) {
 	system, key := r.URL.Query().Get("system"), r.URL.Query().Get("key")
-	effects := map[string]string{Catalog: "catalog_effects", Refunds: "refunds", Orders: "order_changes"}[system]
+	effects := map[string]string{Catalog: "catalog_effects", Refunds: "refunds", Orders: "order_changes",
+		Notes: "customer_notes", Service: "service_effects"}[system]
 	if effects == "" || key == "" || !clean(key) {
 		return refuse(http.StatusBadRequest, "malformed", "Name a system and a key: ?system=refunds&key=…"), nil
 	}

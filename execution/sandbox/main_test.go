@@ -97,19 +97,14 @@ func fields(raw []byte) map[string]any {
 // token is a credential of a system.
 func (s shop) token(system string, write bool) string {
 	s.Helper()
-	t := s.Tokens()
-	tokens, ok := map[string][2]string{
-		sandbox.Catalog: {t.CatalogRead, t.CatalogWrite},
-		sandbox.Refunds: {t.RefundsRead, t.RefundsWrite},
-		sandbox.Orders:  {t.OrdersRead, t.OrdersWrite},
-	}[system]
-	if !ok {
+	read, w := s.Tokens().Of(system)
+	if read == "" {
 		s.Fatalf("no system %q", system)
 	}
 	if write {
-		return tokens[1]
+		return w
 	}
-	return tokens[0]
+	return read
 }
 
 func (s shop) get(path string) reply {

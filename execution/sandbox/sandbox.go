@@ -1,8 +1,8 @@
-// Package sandbox is a small shop to try things on: a catalogue whose prices
-// can be changed, a desk that refunds orders and a desk that cancels them. They
-// are real HTTP servers with their own schema in PostgreSQL, their own
-// credentials for reading and for writing, idempotency records, and faults that
-// can be switched on per request. They know nothing of the program that calls
+// Package sandbox is a small company to try things on: a catalogue whose prices
+// can be changed, a desk that refunds orders and a desk that cancels them, a file
+// of customers, a ledger, and a desk for service requests. They are real HTTP servers with their own schema in PostgreSQL, their own
+// credentials for reading and for writing, idempotency records (the ledger has
+// none), and faults that can be switched on per request. They know nothing of the program that calls
 // them.
 //
 // What every system promises a caller:
@@ -58,7 +58,39 @@
 // nothing; cancelling 10088 and 10089 answers ok, voids the coupon and leaves
 // the order paid; restoring the coupon of 10089 answers ok and writes nothing.
 //
-// All of them, for finding out:
+// The customer file, under /notes. Only who looks after a customer may write, and
+// only about conversations with that customer:
+//
+//	GET  /health
+//	GET  /customers?limit=&cursor=
+//	GET  /conversations/{conversation_id}
+//	GET  /people/{person_id}/may_save_minutes?customer_id=
+//	GET  /customers/{customer_id}/notes?execution_key=
+//	POST /customers/{customer_id}/notes                   Idempotency-Key, optional X-Actor
+//
+// The service desk, under /service. A request is answered with 202, is queued
+// after a while and done after another; a callback tells each:
+//
+//	GET  /health
+//	GET  /customers/{customer_id}/requests?execution_key=
+//	POST /customers/{customer_id}/requests                Idempotency-Key, optional X-Actor
+//
+// The ledger, under /ledger, which keeps no record of keys: it refuses by the
+// version of a reconciliation (412) and by ids that are taken (409):
+//
+//	GET  /health
+//	GET  /reconciliations?limit=&cursor=
+//	GET  /reconciliations/{reconciliation_id}             ETag: "version"
+//	GET  /reconciliations/{reconciliation_id}/comparison  ETag: "version"
+//	GET  /reconciliations/{reconciliation_id}/adjustments?reference=
+//	GET  /reconciliations/{reconciliation_id}/reports/{report_id}
+//	GET  /vouchers/{voucher}
+//	GET  /people/{person_id}/rights/{right}               sign_off, report or post
+//	POST /reconciliations/{reconciliation_id}/sign_off    optional If-Match and X-Actor
+//	POST /reconciliations/{reconciliation_id}/reports     optional If-Match and X-Actor
+//	POST /reconciliations/{reconciliation_id}/adjustments optional If-Match and X-Actor
+//
+// All of them but the ledger, for finding out:
 //
 //	GET  /operations/{key}
 //	POST /operations/{key}/fence                          write token
@@ -71,6 +103,9 @@
 //	PUT    /orders/orders/{order_id}         {status?, cancels?, restores?}
 //	PUT    /refunds/orders/{order_id}        {status} or {settles_after_ms}; 0: paid at once
 //	PUT    /refunds/callback                 {url, signing?: current, both, next}
+//	PUT    /service/callback                 the same
+//	PUT    /notes/customers/{customer_id}    {keeper_id}
+//	PUT    /ledger/people/{person_id}        {rights}
 //
 // Under /faults, with the control token:
 //
@@ -102,7 +137,13 @@ const (
 	Catalog = "catalog"
 	Refunds = "refunds"
 	Orders  = "orders"
+	Notes   = "notes"
+	Ledger  = "ledger"
+	Service = "service"
 )
+
+// Systems lists them.
+func Systems() []string { return []string{Catalog, Refunds, Orders, Notes, Ledger, Service} }
 
 // maxConnections keeps two cores busy without queueing inside PostgreSQL.
 const maxConnections = 16
@@ -164,7 +205,7 @@ func wait(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// Handler serves every system: /catalog, /refunds, /orders, and /faults, where the
+// Handler serves every system under its name, and /faults, where the
 // faults are armed and everything that was received can be read.
 //
 // A process that serves also settles what was accepted and delivers callbacks,
@@ -172,7 +213,7 @@ func wait(ctx context.Context, d time.Duration) error {
 func (s *Sandbox) Handler() http.Handler {
 	s.start.Do(s.work)
 	mux := http.NewServeMux()
-	for _, system := range [][]route{s.catalogRoutes(), s.refundRoutes(), s.shopOrderRoutes()} {
+	for _, system := range [][]route{s.catalogRoutes(), s.refundRoutes(), s.shopOrderRoutes(), s.noteRoutes(), s.ledgerRoutes(), s.serviceRoutes()} {
 		for _, rt := range system {
 			mux.Handle(rt.method+" /"+rt.system+rt.path, s.serve(rt))
 		}

@@ -195,3 +195,118 @@ CREATE TABLE IF NOT EXISTS sandbox.faults (
     remaining integer,                               -- null: until cleared
     fault     text             NOT NULL              -- the fault as JSON
 );
+
+-- The customer file.
+CREATE TABLE IF NOT EXISTS sandbox.customers (
+    id        text   PRIMARY KEY,
+    name      text   NOT NULL,
+    keeper_id text   NOT NULL,
+    version   bigint NOT NULL DEFAULT 1
+);
+
+CREATE TABLE IF NOT EXISTS sandbox.conversations (
+    id          text        PRIMARY KEY,
+    customer_id text        NOT NULL REFERENCES sandbox.customers,
+    channel     text        NOT NULL CHECK (channel IN ('phone', 'chat', 'visit')),
+    at          timestamptz NOT NULL
+);
+
+-- Every note that was really saved; the key is not unique, as above.
+CREATE TABLE IF NOT EXISTS sandbox.customer_notes (
+    id              bigint      GENERATED ALWAYS AS IDENTITY (START WITH 9001) PRIMARY KEY,
+    key             text        NOT NULL,
+    customer_id     text        NOT NULL REFERENCES sandbox.customers,
+    conversation_id text        NOT NULL REFERENCES sandbox.conversations,
+    minutes         text        NOT NULL,
+    actor           text,
+    at              timestamptz NOT NULL DEFAULT clock_timestamp()
+);
+CREATE INDEX IF NOT EXISTS customer_notes_key ON sandbox.customer_notes (key);
+CREATE INDEX IF NOT EXISTS customer_notes_customer ON sandbox.customer_notes (customer_id, id);
+
+-- What the service desk was asked for; the key is not unique, as above.
+CREATE TABLE IF NOT EXISTS sandbox.service_requests (
+    id          bigint      GENERATED ALWAYS AS IDENTITY (START WITH 3001) PRIMARY KEY,
+    key         text        NOT NULL,
+    customer_id text        NOT NULL,
+    topic       text        NOT NULL,
+    wish        text        NOT NULL,
+    actor       text,
+    status      text        NOT NULL DEFAULT 'received' CHECK (status IN ('received', 'queued', 'done', 'refused')),
+    delivery    text        NOT NULL,             -- how it goes on, as JSON
+    step_ms     integer     NOT NULL,
+    due_at      timestamptz,                      -- null: nothing more happens
+    done_at     timestamptz,
+    at          timestamptz NOT NULL DEFAULT clock_timestamp()
+);
+CREATE INDEX IF NOT EXISTS service_requests_due ON sandbox.service_requests (due_at, id) WHERE due_at IS NOT NULL;
+CREATE INDEX IF NOT EXISTS service_requests_key ON sandbox.service_requests (key);
+CREATE INDEX IF NOT EXISTS service_requests_customer ON sandbox.service_requests (customer_id, id);
+
+CREATE OR REPLACE VIEW sandbox.service_effects AS SELECT key FROM sandbox.service_requests WHERE status <> 'refused';
+
+-- The ledger. Amounts are in the smallest unit of their currency; a rate is what
+-- one unit was worth in the currency of the reconciliations.
+CREATE TABLE IF NOT EXISTS sandbox.ledger_currencies (
+    currency    text    PRIMARY KEY,
+    minor_units integer NOT NULL,
+    rate        numeric NOT NULL CHECK (rate > 0)
+);
+
+CREATE TABLE IF NOT EXISTS sandbox.ledger_entries (
+    voucher      text        PRIMARY KEY,
+    account      text        NOT NULL,
+    side         text        NOT NULL CHECK (side IN ('books', 'statement')),
+    reference    text        NOT NULL,
+    at           timestamptz NOT NULL,
+    amount_minor bigint      NOT NULL,
+    currency     text        NOT NULL REFERENCES sandbox.ledger_currencies,
+    text         text        NOT NULL
+);
+CREATE INDEX IF NOT EXISTS ledger_entries_period ON sandbox.ledger_entries (account, at);
+
+CREATE TABLE IF NOT EXISTS sandbox.reconciliations (
+    id          text        PRIMARY KEY,
+    account     text        NOT NULL,
+    period_from date        NOT NULL,
+    period_to   date        NOT NULL CHECK (period_to > period_from),
+    currency    text        NOT NULL REFERENCES sandbox.ledger_currencies,
+    status      text        NOT NULL DEFAULT 'open' CHECK (status IN ('open', 'signed_off')),
+    signed_by   text,
+    signed_at   timestamptz CHECK ((signed_at IS NOT NULL) = (status = 'signed_off')),
+    version     bigint      NOT NULL DEFAULT 1
+);
+
+CREATE TABLE IF NOT EXISTS sandbox.ledger_explanations (
+    reconciliation_id text NOT NULL REFERENCES sandbox.reconciliations,
+    reference         text NOT NULL,
+    voucher           text NOT NULL REFERENCES sandbox.ledger_entries,
+    explanation       text NOT NULL,
+    PRIMARY KEY (reconciliation_id, reference)
+);
+
+CREATE TABLE IF NOT EXISTS sandbox.ledger_reports (
+    id                text        PRIMARY KEY,
+    reconciliation_id text        NOT NULL REFERENCES sandbox.reconciliations,
+    version           bigint      NOT NULL,
+    signed_off        boolean     NOT NULL,
+    differences       integer     NOT NULL,
+    actor             text,
+    at                timestamptz NOT NULL DEFAULT clock_timestamp()
+);
+
+CREATE TABLE IF NOT EXISTS sandbox.ledger_adjustments (
+    reconciliation_id text        NOT NULL REFERENCES sandbox.reconciliations,
+    reference         text        NOT NULL,
+    voucher           text        NOT NULL REFERENCES sandbox.ledger_entries,
+    amount_cents      bigint      NOT NULL,
+    actor             text,
+    at                timestamptz NOT NULL DEFAULT clock_timestamp(),
+    PRIMARY KEY (reconciliation_id, reference)
+);
+
+CREATE TABLE IF NOT EXISTS sandbox.ledger_rights (
+    person_id text NOT NULL,
+    "right"   text NOT NULL CHECK ("right" IN ('sign_off', 'report', 'post')),
+    PRIMARY KEY (person_id, "right")
+);

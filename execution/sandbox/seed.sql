@@ -79,3 +79,55 @@ INSERT INTO sandbox.shop_orders (id, status, cancelled_at, cancel_reason, custom
     ('10088', 'paid',      NULL, NULL, 'c-2018', 'Greta Keller',    '2026-09-24T10:02:00Z', 78700, 'AUTUMN-K88',  'valid', 2500, 1, '2026-09-24T10:02:00Z', 'coupon_only', 'properly'),
     ('10089', 'paid',      NULL, NULL, 'c-2019', 'Xu Hao',          '2026-09-26T16:48:00Z',  1995, 'MOON-24-X89', 'valid', 500,  1, '2026-09-26T16:48:00Z', 'coupon_only', 'in_word')
 ON CONFLICT (id) DO NOTHING;
+
+INSERT INTO sandbox.customers (id, name, keeper_id) VALUES
+    ('c-2016', 'Zhou Ling',       'u-mia-chen'),
+    ('c-2017', 'David Novak',     'u-mia-chen'),
+    ('c-2018', 'Greta Keller',    'u-tom-becker'),
+    ('c-2019', 'Xu Hao',          'u-mia-chen'),
+    ('c-2020', 'Elena Petrova',   'u-tom-becker')
+ON CONFLICT (id) DO NOTHING;
+
+INSERT INTO sandbox.conversations (id, customer_id, channel, at) VALUES
+    ('talk-501', 'c-2016', 'phone', '2026-10-05T08:30:00Z'),
+    ('talk-502', 'c-2017', 'chat',  '2026-10-05T09:12:00Z'),
+    ('talk-503', 'c-2018', 'visit', '2026-10-06T13:00:00Z'),
+    ('talk-504', 'c-2016', 'chat',  '2026-10-06T15:45:00Z'),
+    ('talk-505', 'c-2019', 'phone', '2026-10-07T07:20:00Z')
+ON CONFLICT (id) DO NOTHING;
+
+INSERT INTO sandbox.ledger_currencies (currency, minor_units, rate) VALUES
+    ('EUR', 2, 1), ('CNY', 2, 0.1285), ('JPY', 0, 0.006), ('KWD', 3, 2.98)
+ON CONFLICT (currency) DO NOTHING;
+
+INSERT INTO sandbox.reconciliations (id, account, period_from, period_to, currency) VALUES
+    ('REC-2026-09', 'card-payments', '2026-09-01', '2026-10-01', 'EUR'),
+    ('REC-2026-08', 'card-payments', '2026-08-01', '2026-09-01', 'EUR')
+ON CONFLICT (id) DO NOTHING;
+
+-- Our books have an entry per item of an order, in euros, at the time of sale. The
+-- provider states one per order, in the card's currency, in its own time zone.
+INSERT INTO sandbox.ledger_entries (voucher, account, side, reference, at, amount_minor, currency, text) VALUES
+    ('GL-88001',  'card-payments', 'books',     '10070', '2026-09-01T09:14:00Z',      9900, 'EUR', 'Order 10070, grinder'),
+    ('GL-88002',  'card-payments', 'books',     '10070', '2026-09-01T09:14:00Z',      5000, 'EUR', 'Order 10070, burr set'),
+    ('PSP-70011', 'card-payments', 'statement', '10070', '2026-09-01T17:14:09+08:00', 14900, 'EUR', 'Card 4921'),
+    ('GL-88003',  'card-payments', 'books',     '10074', '2026-09-04T11:03:00Z',     12850, 'EUR', 'Order 10074'),
+    ('PSP-70012', 'card-payments', 'statement', '10074', '2026-09-04T19:03:40+08:00', 100000, 'CNY', 'Card 6217'),
+    ('GL-88004',  'card-payments', 'books',     '10077', '2026-09-08T15:29:00Z',      2490, 'EUR', 'Order 10077'),
+    ('PSP-70013', 'card-payments', 'statement', '10077', '2026-09-08T23:29:11+08:00',  4150, 'JPY', 'Card 3540'),
+    ('GL-88005',  'card-payments', 'books',     '10091', '2026-09-30T21:04:00Z',      9340, 'EUR', 'Order 10091'),
+    ('PSP-70014', 'card-payments', 'statement', '10091', '2026-10-01T05:04:30+08:00',  9340, 'EUR', 'Card 1881'),
+    ('GL-88006',  'card-payments', 'books',     '10084', '2026-09-18T17:20:00Z',     16790, 'EUR', 'Order 10084'),
+    ('PSP-70015', 'card-payments', 'statement', '10084', '2026-09-19T01:20:05+08:00', 16490, 'EUR', 'Card 7702, scheme fee 3.00 kept'),
+    ('GL-88007',  'card-payments', 'books',     '10087', '2026-09-22T13:55:00Z',      4200, 'EUR', 'Order 10087'),
+    ('PSP-70016', 'card-payments', 'statement', 'PAY-3302', '2026-09-22T21:55:41+08:00', 4200, 'EUR', 'Card 9045, no order named'),
+    ('PSP-70010', 'card-payments', 'statement', '10069', '2026-09-01T07:40:00+08:00',  1890, 'EUR', 'Card 2210'),
+    ('GL-87990',  'card-payments', 'books',     '10069', '2026-08-31T23:40:00Z',      1890, 'EUR', 'Order 10069')
+ON CONFLICT (voucher) DO NOTHING;
+
+INSERT INTO sandbox.ledger_rights (person_id, "right") VALUES
+    ('u-ingrid-holm',  'sign_off'),
+    ('u-ingrid-holm',  'report'),
+    ('u-pavel-dvorak', 'post'),
+    ('u-pavel-dvorak', 'report')
+ON CONFLICT DO NOTHING;

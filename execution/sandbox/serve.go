@@ -170,7 +170,7 @@ func (s *Sandbox) after(ctx context.Context, c *call, a answer) answer {
 		}
 	case Accept:
 		if c.fault.Early && a.status == http.StatusAccepted {
-			s.awaitCallback(ctx, c.key)
+			s.awaitCallback(ctx, c.system, c.key)
 		}
 	case ErrorAfter:
 		return refuse(c.fault.status(), "fault", "Switched on: an error after it was done.")

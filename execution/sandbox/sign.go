@@ -47,14 +47,18 @@ func sign(key []byte, id string, at time.Time, body string) string {
 
 // signatures are those of a callback, separated by spaces.
 func (t Tokens) signatures(l letter, at time.Time) string {
-	secrets := []string{t.RefundsSecret}
+	now, next := t.RefundsSecret, t.RefundsNextSecret
+	if l.system == Service {
+		now, next = t.ServiceSecret, t.ServiceNextSecret
+	}
+	secrets := []string{now}
 	switch {
 	case l.forged == forgedWrong:
 		secrets = []string{newSecret()}
 	case Signing(l.signing) == SignBoth:
-		secrets = []string{t.RefundsNextSecret, t.RefundsSecret}
+		secrets = []string{next, now}
 	case Signing(l.signing) == SignNext:
-		secrets = []string{t.RefundsNextSecret}
+		secrets = []string{next}
 	}
 	var signatures []string
 	for _, secret := range secrets {

@@ -20,18 +20,46 @@ type Tokens struct {
 	CatalogRead, CatalogWrite string
 	RefundsRead, RefundsWrite string
 	OrdersRead, OrdersWrite   string
+	NotesRead, NotesWrite     string
+	LedgerRead, LedgerWrite   string
+	ServiceRead, ServiceWrite string
 	Control                   string
 
 	// RefundsSecret signs the callbacks of the refund desk, and RefundsNextSecret
-	// is the one to move to: whsec_ and base64 of 24 to 64 bytes.
+	// is the one to move to: whsec_ and base64 of 24 to 64 bytes. ServiceSecret and
+	// ServiceNextSecret are those of the service desk.
 	RefundsSecret, RefundsNextSecret string
+	ServiceSecret, ServiceNextSecret string
+}
+
+// pair are the credentials of one system.
+type pair struct{ read, write *string }
+
+func (t *Tokens) pairs() map[string]pair {
+	return map[string]pair{
+		Catalog: {&t.CatalogRead, &t.CatalogWrite},
+		Refunds: {&t.RefundsRead, &t.RefundsWrite},
+		Orders:  {&t.OrdersRead, &t.OrdersWrite},
+		Notes:   {&t.NotesRead, &t.NotesWrite},
+		Ledger:  {&t.LedgerRead, &t.LedgerWrite},
+		Service: {&t.ServiceRead, &t.ServiceWrite},
+	}
+}
+
+// Of returns the credentials of one of the systems; they are empty for any other name.
+func (t Tokens) Of(system string) (read, write string) {
+	p, ok := t.pairs()[system]
+	if !ok {
+		return "", ""
+	}
+	return *p.read, *p.write
 }
 
 // complete fills empty tokens with random ones. It fails when a token is too
 // short, or the same as another and so would grant more than its name says.
 func (t Tokens) complete() (Tokens, error) {
 	seen := map[string]bool{}
-	for _, secret := range []*string{&t.RefundsSecret, &t.RefundsNextSecret} {
+	for _, secret := range []*string{&t.RefundsSecret, &t.RefundsNextSecret, &t.ServiceSecret, &t.ServiceNextSecret} {
 		if *secret == "" {
 			*secret = newSecret()
 		}
@@ -43,7 +71,11 @@ func (t Tokens) complete() (Tokens, error) {
 		}
 		seen[*secret] = true
 	}
-	for _, token := range []*string{&t.CatalogRead, &t.CatalogWrite, &t.RefundsRead, &t.RefundsWrite, &t.OrdersRead, &t.OrdersWrite, &t.Control} {
+	tokens := []*string{&t.Control}
+	for _, p := range t.pairs() {
+		tokens = append(tokens, p.read, p.write)
+	}
+	for _, token := range tokens {
 		if *token == "" {
 			*token = rand.Text()
 		}
@@ -68,13 +100,7 @@ const (
 )
 
 func (t Tokens) credential(system string, r *http.Request) credential {
-	read, write := t.CatalogRead, t.CatalogWrite
-	switch system {
-	case Refunds:
-		read, write = t.RefundsRead, t.RefundsWrite
-	case Orders:
-		read, write = t.OrdersRead, t.OrdersWrite
-	}
+	read, write := t.Of(system)
 	switch {
 	case bears(r, write):
 		return writeCredential

@@ -13,6 +13,7 @@ const workPause = 100 * time.Millisecond
 // closed. Any number of processes may do so at once.
 func (s *Sandbox) work() {
 	s.workers.Go(func() { s.repeat("settling", s.settleNext) })
+	s.workers.Go(func() { s.repeat("taking service requests on", s.serveNext) })
 	s.workers.Go(func() { s.repeat("calling back", s.deliverDue) })
 }
 
