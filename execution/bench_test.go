@@ -56,8 +56,8 @@ func newBench(t *testing.T) *bench {
 	b.must(err)
 	b.key = key
 	b.console = httptest.NewUnstartedServer(nil)
-	console, err := handlers.New(handlers.Config{Log: slog.New(slog.DiscardHandler), Approvals: b.Approvals, Triage: b.Triage, Callbacks: b.Callbacks, People: b.People,
-		Sessions: people.NewSessions(b.DB, false), Reads: b.DB, Pages: b.DB, Directory: b.DB, Ready: b.DB.Ping,
+	console, err := handlers.New(handlers.Config{Log: slog.New(slog.DiscardHandler), Approvals: b.Approvals, Triage: b.Triage, Cases: b.Cases, Callbacks: b.Callbacks, People: b.People,
+		Sessions: people.NewSessions(b.DB, false), Reads: b.DB, Pages: b.DB, CaseReads: b.DB, Directory: b.DB, Ready: b.DB.Ping,
 		PublicURL: "http://" + b.console.Listener.Addr().String()})
 	b.must(err)
 	b.console.Config.Handler = b.faulty(console.ServeHTTP)
@@ -222,7 +222,7 @@ func (b *bench) product(id string) (price float64, version int) {
 // executions is how often the shop really did what a key asked for.
 func (b *bench) executions(system, key string) int {
 	b.T.Helper()
-	token := map[string]string{"catalog": b.tokens.CatalogRead, "refunds": b.tokens.RefundsRead, "orders": b.tokens.OrdersRead}[system]
+	token, _ := b.tokens.Of(system)
 	var o struct {
 		Executions int `json:"executions"`
 	}
