@@ -12,6 +12,11 @@ import (
 	"countersign/execution/api"
 )
 
+// documents tell of commands and link to each other.
+func documents() []string {
+	return []string{"README.md", "docs/running.md", "docs/plug-in.md", "docs/http-api.md"}
+}
+
 // blocks are the fenced examples of a document, in a language.
 func blocks(t *testing.T, file, language string) []string {
 	t.Helper()
@@ -71,6 +76,7 @@ func TestExamplesWorkAsWritten(t *testing.T) {
 	t.Parallel()
 	dir := dataFolder(t)
 	_, f := startDemo(t, dir, "--no-traffic")
+	t.Run("an API that no one here wrote", func(t *testing.T) { newWarehouse(t, f, dir).run(t) })
 	r := reader{dir, filepath.Join(dir, "shell")}
 
 	readme := containing(t, blocks(t, "README.md", "sh"), "/v1/actions")
@@ -135,7 +141,7 @@ func TestGoExampleWorksAsWritten(t *testing.T) {
 
 // What the documents link to is there.
 func TestLinksInDocuments(t *testing.T) {
-	for _, file := range []string{"README.md", "docs/running.md", "docs/plug-in.md"} {
+	for _, file := range documents() {
 		text, err := os.ReadFile(filepath.Join("..", "..", file))
 		if err != nil {
 			t.Fatal(err)
@@ -153,7 +159,7 @@ func TestLinksInDocuments(t *testing.T) {
 
 // Every command that the documents show is one that there is.
 func TestCommandsInDocuments(t *testing.T) {
-	for _, file := range []string{"README.md", "docs/running.md", "docs/plug-in.md"} {
+	for _, file := range documents() {
 		for _, example := range append(blocks(t, file, "sh"), blocks(t, file, "")...) {
 			for _, m := range regexp.MustCompile(`(?m)(?:^|; | )console ([a-z][^#\n]*)`).FindAllStringSubmatch(example, -1) {
 				args := strings.Fields(m[1])

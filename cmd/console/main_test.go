@@ -129,8 +129,15 @@ type process struct {
 // spawn starts the program; env is added to what it needs to start at all.
 func spawn(t *testing.T, env environment, args ...string) *process {
 	t.Helper()
+	return spawnIn(t, "", env, args...)
+}
+
+// spawnIn starts the program in a folder.
+func spawnIn(t *testing.T, dir string, env environment, args ...string) *process {
+	t.Helper()
 	p := &process{ended: make(chan struct{})}
 	p.cmd = exec.Command(os.Args[0], args...)
+	p.cmd.Dir = dir
 	p.cmd.Env = append(p.cmd.Env, asProgram+"=1", "PATH="+os.Getenv("PATH"), "HOME="+os.Getenv("HOME"))
 	for k, v := range env {
 		p.cmd.Env = append(p.cmd.Env, k+"="+v)

@@ -1,0 +1,226 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"countersign/execution/api"
+)
+
+// warehouse is the service of docs/http-api.md, which no one here wrote, as the
+// document says to start it and to put it behind contracts.
+type warehouse struct {
+	demoFile
+	data, dir string // of the demo; of the document's files
+	door      *httptest.Server
+
+	mu       sync.Mutex
+	requests []string // method and path, as they arrived
+	lose     bool     // answers to what changes something
+}
+
+const guide = "docs/http-api.md"
+
+func newWarehouse(t *testing.T, f demoFile, data string) *warehouse {
+	t.Helper()
+	program, err := filepath.Abs("../../e2e/warehouse/node_modules/.bin/json-server")
+	if err == nil {
+		_, err = os.Stat(program)
+	}
+	if err != nil && os.Getenv("CI") == "" {
+		t.Skipf("json-server is missing here, and make check installs it: %v", err)
+	}
+	w := &warehouse{demoFile: f, data: data, dir: t.TempDir()}
+	text := func(language string) string { return blocks(t, guide, language)[0] }
+	w.write(t, "warehouse.json", text("json"))
+	at := w.start(t, program, strings.Fields(containing(t, blocks(t, guide, ""), "npx json-server"))[2:])
+	w.open(t, at)
+	for _, block := range blocks(t, guide, "yaml") {
+		name, found := strings.CutPrefix(strings.SplitN(block, "\n", 2)[0], "# ")
+		if !found {
+			t.Fatalf("no file is named by %s", block)
+		}
+		w.write(t, name, strings.ReplaceAll(block, "http://127.0.0.1:4010", w.door.URL))
+	}
+	return w
+}
+
+func (w *warehouse) write(t *testing.T, name, text string) {
+	t.Helper()
+	file := filepath.Join(w.dir, name)
+	err := os.MkdirAll(filepath.Dir(file), 0o755)
+	if err == nil {
+		err = os.WriteFile(file, []byte(text), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// start starts the service as the document says, on a port that is free.
+func (w *warehouse) start(t *testing.T, program string, args []string) *url.URL {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, port, err := net.SplitHostPort(ln.Addr().String())
+	if err != nil || ln.Close() != nil {
+		t.Fatal("no free port", err)
+	}
+	i := slices.Index(args, "4010")
+	args[i] = port
+	cmd := exec.Command(program, args...)
+	cmd.Dir = w.dir
+	var said output
+	cmd.Stdout, cmd.Stderr = &said, &said
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		cmd.Process.Kill()
+		cmd.Wait() // it was killed
+	})
+	at := &url.URL{Scheme: "http", Host: "127.0.0.1:" + port}
+	eventually(t, "the service to answer", func() bool {
+		resp, err := http.Get(at.String() + "/products/mug-1")
+		if err == nil {
+			resp.Body.Close()
+		}
+		return err == nil && resp.StatusCode == http.StatusOK
+	})
+	return at
+}
+
+// open makes the door through which the executor comes: it counts what arrives,
+// and can lose answers.
+func (w *warehouse) open(t *testing.T, at *url.URL) {
+	proxy := httputil.NewSingleHostReverseProxy(at)
+	w.door = httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
+		w.mu.Lock()
+		w.requests = append(w.requests, r.Method+" "+r.URL.Path)
+		lose := w.lose && r.Method != http.MethodGet
+		w.mu.Unlock()
+		if lose {
+			proxy.ServeHTTP(httptest.NewRecorder(), r)
+			panic(http.ErrAbortHandler)
+		}
+		proxy.ServeHTTP(out, r)
+	}))
+	t.Cleanup(w.door.Close)
+}
+
+// arrived counts the requests that change something.
+func (w *warehouse) arrived(request string) (n int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, r := range w.requests {
+		if r == request {
+			n++
+		}
+	}
+	return n
+}
+
+// holds reads what the service has.
+func (w *warehouse) holds(t *testing.T, path string, into any) {
+	t.Helper()
+	resp, err := http.Get(w.door.URL + path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil || json.Unmarshal(text, into) != nil {
+		t.Fatalf("%s answers %s (%v)", path, text, err)
+	}
+}
+
+// approved proposes, and approves on the page.
+func (w *warehouse) approved(t *testing.T, tool, payload string) api.Action {
+	t.Helper()
+	var a api.Action
+	w.call(t, http.StatusCreated, w.Keys.Proposer, http.MethodPost, "/v1/actions", fmt.Sprintf(`{"tool":%q,"actor":{"id":"u-1"},"payload":%s}`, tool, payload), &a)
+	if tool == "warehouse.set_price" { // people see the price of now first
+		w.until(t, &a, "read", func() bool { return len(a.Observations) > 0 })
+	}
+	w.signIn(t, "mia").approve(t, a.ID)
+	return a
+}
+
+func (w *warehouse) until(t *testing.T, a *api.Action, what string, holds func() bool) {
+	t.Helper()
+	eventually(t, a.ID+" to be "+what, func() bool {
+		w.call(t, http.StatusOK, w.Keys.Reader, http.MethodGet, "/v1/actions/"+a.ID, "", a)
+		return holds()
+	})
+}
+
+// run follows the document: contracts, executor, and then propose, approve,
+// execute, read back; and an answer that is lost.
+func (w *warehouse) run(t *testing.T) {
+	for _, line := range strings.Split(containing(t, blocks(t, guide, ""), "console tools apply"), "\n") {
+		line, _, _ = strings.Cut(line, "#")
+		switch args := strings.Fields(line); {
+		case len(args) == 0:
+		case args[1] == "executor":
+			spawnIn(t, w.dir, environment{"COUNTERSIGN_URL": w.Console, "COUNTERSIGN_KEY": w.Keys.Executor}, args[1:]...)
+		default:
+			p := spawnIn(t, w.dir, environment{"COUNTERSIGN_DATA": w.data}, args[1:]...)
+			if <-p.ended; !p.cmd.ProcessState.Success() || strings.Count(p.out.String(), "new") != 4 {
+				t.Fatalf("%s: %s%s", line, p.out.String(), p.errs.String())
+			}
+		}
+	}
+
+	price := w.approved(t, "warehouse.set_price", `{"product_id":"mug-1","price":13.1}`)
+	done := w.reaches(t, price.ID, "applied")
+	var mug struct{ Price float64 }
+	if w.holds(t, "/products/mug-1", &mug); mug.Price != 13.1 || w.arrived("PATCH /products/mug-1") != 1 || done.HandlerExecutions != 1 {
+		t.Errorf("the price is %v after %d requests", mug.Price, w.arrived("PATCH /products/mug-1"))
+	}
+	if last := done.Observations[len(done.Observations)-1]; last.Tool != "warehouse.get_product" || last.Holds == nil || !*last.Holds {
+		t.Errorf("not read back: %+v", done.Observations)
+	}
+	credit := w.approved(t, "warehouse.give_credit", `{"customer_id":"c-1","amount":5}`)
+	w.reaches(t, credit.ID, "applied")
+	w.losesAnAnswer(t)
+}
+
+// losesAnAnswer gives a credit whose answer is lost: nobody knows, a person is
+// asked, and nothing is sent a second time.
+func (w *warehouse) losesAnAnswer(t *testing.T) {
+	t.Helper()
+	before := w.arrived("POST /credits")
+	w.mu.Lock()
+	w.lose = true
+	w.mu.Unlock()
+	a := w.approved(t, "warehouse.give_credit", `{"customer_id":"c-2","amount":7}`)
+	w.until(t, &a, "unknown, with a case", func() bool { return a.State == "result_unknown" && a.CaseID != nil })
+	var left api.WorkList
+	w.call(t, http.StatusOK, w.Keys.Executor, http.MethodGet, "/v1/work?tool=warehouse.*", "", &left)
+	var credits []struct {
+		Customer string `json:"customer_id"`
+		Key      string `json:"execution_key"`
+	}
+	w.holds(t, "/credits?customer_id=c-2", &credits)
+	if n := w.arrived("POST /credits") - before; n != 1 || len(left.Items) != 0 || len(a.Attempts) != 1 || a.Statement.Level != "unknown" {
+		t.Errorf("after a lost answer: sent %d times, %+v is left to do, it says %+v", n, left.Items, a.Statement)
+	}
+	if len(credits) != 1 || credits[0].Key != a.ExecutionKey {
+		t.Errorf("the service has %+v", credits)
+	}
+}
