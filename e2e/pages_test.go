@@ -239,7 +239,9 @@ func (s *scene) supports() []shown {
 	pages := []shown{at("approvals", "/approvals"), at("approvals-others", "/approvals?tab=others"), at("approvals-all", "/approvals?tab=all"),
 		at("approvals-filtered", "/approvals?target=nothing-like-it"), at("history", "/history"), at("history-filtered", "/history?q=act_nothing"),
 		at("history-outcome", "/history?outcome=result_unknown"), at("tools", "/tools"), at("tools-none", "/tools?q=nothing-like-it"),
-		at("tool", "/tools/"+s.tool), at("account", "/account"), at("prove", "/account/prove?next=/approvals")}
+		at("tool", "/tools/"+s.tool), at("account", "/account"), at("prove", "/account/prove?next=/approvals"),
+		at("guide", "/demo"), at("faults", "/demo/faults"), at("try", "/demo/try"),
+		refusal("try-wrong", http.StatusUnprocessableEntity, func(p *tab) { p.open("/demo/try").fill("#payload", `{"room": 7}`).follow("main button") })}
 	for name := range s.actions {
 		if name != "bare" && name != "shop" {
 			pages = append(pages, at("action-"+name, s.of(name)))

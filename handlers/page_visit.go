@@ -80,7 +80,7 @@ func speaking(r *http.Request, c caller, now time.Time) context.Context {
 
 // frame is what stands around a page.
 func (s *server) frame(r *http.Request, c caller, section web.Section) web.Frame {
-	f := web.Frame{Section: section, Path: r.URL.RequestURI(), Flash: flashOf(r)}
+	f := web.Frame{Section: section, Path: r.URL.RequestURI(), Flash: flashOf(r), Demo: s.Demo != nil}
 	if c.session == nil {
 		return f
 	}

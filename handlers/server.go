@@ -36,7 +36,7 @@ type Config struct {
 	Directory DirectoryReads
 	Ready     func(context.Context) error // says why the console cannot serve now
 	Stopping  <-chan struct{}             // closed when the console shuts down: those who wait are answered; nil: never
-	Demo      bool                        // the console runs beside a sandbox on somebody's own machine
+	Demo      Demo                        // the company beside a demo's console; nil: this is no demo
 	PublicURL string                      // as browsers and programs reach the console, such as https://console.example
 }
 
@@ -90,7 +90,11 @@ const (
 
 // New returns the console's handler.
 func New(cfg Config) (http.Handler, error) {
-	s, err := newServer(cfg, routes())
+	table := routes()
+	if cfg.Demo != nil {
+		table = append(table, demoRoutes()...)
+	}
+	s, err := newServer(cfg, table)
 	if err != nil {
 		return nil, err
 	}

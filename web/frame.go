@@ -24,6 +24,7 @@ const (
 	People    Section = "people"
 	Clients   Section = "clients"
 	Account   Section = "account"
+	Guide     Section = "guide"
 )
 
 // Frame is what every page has around it.
@@ -34,6 +35,7 @@ type Frame struct {
 	Waiting Count  // actions that need the person; shown beside Approvals
 	Unknown Count  // cases that need a person; shown beside Unknown results
 	Flash   *Flash // what was just recorded
+	Demo    bool   // a demo, which has a guide
 }
 
 // Person is who is signed in.

@@ -34,6 +34,7 @@ type appConfig struct {
 	publicURL string
 	secret    secret
 	log       *slog.Logger
+	demo      handlers.Demo // nil: this is no demo
 }
 
 // startApp serves a console on an open database.
@@ -63,6 +64,7 @@ func startApp(ctx context.Context, db *database, o appConfig) (*app, error) {
 		Directory: db,
 		Ready:     db.Ping,
 		Stopping:  stopping,
+		Demo:      o.demo,
 		PublicURL: o.publicURL,
 	})
 	if err != nil {

@@ -23,6 +23,7 @@ type demoRun struct {
 	log    *slog.Logger
 	app    *app
 	shop   *shop
+	guide  *guide
 	failed chan error     // of the executor
 	stops  []func() error // to run in reverse
 }
@@ -44,7 +45,7 @@ func demo(ctx context.Context, c *call) (err error) {
 	if err != nil {
 		return err
 	}
-	d := &demoRun{dir: *dir, failed: make(chan error, 1)}
+	d := &demoRun{dir: *dir, guide: &guide{}, failed: make(chan error, 1)}
 	defer func() { err = errors.Join(err, d.stop()) }()
 	d.onStop(func() error { ln.Close(); return nil }) // closed already when the server was
 	if err := d.start(ctx, c, ln); err != nil {
@@ -110,7 +111,7 @@ func (d *demoRun) start(ctx context.Context, c *call, ln net.Listener) error {
 		return err
 	}
 	d.file.Console = localURL(ln.Addr(), false)
-	if d.app, err = startApp(ctx, db, appConfig{listener: ln, publicURL: d.file.Console, secret: key, log: d.log}); err != nil {
+	if d.app, err = startApp(ctx, db, appConfig{listener: ln, publicURL: d.file.Console, secret: key, log: d.log, demo: d.guide}); err != nil {
 		return err
 	}
 	d.onStop(d.app.stop)
@@ -152,6 +153,9 @@ func (d *demoRun) startExecutor(ctx context.Context) error {
 		return err
 	}
 	if err := d.connectCallbacks(ctx); err != nil {
+		return err
+	}
+	if err := d.guide.open(d, served); err != nil {
 		return err
 	}
 	config := d.shop.executorConfig(d.file.Console, d.file.Keys.Executor, served)
@@ -213,6 +217,7 @@ func (d *demoRun) announce(ctx context.Context, c *call, took time.Duration) err
 	if err := c.table(d.passwords()); err != nil {
 		return err
 	}
+	fmt.Fprintf(c.out, "\nNew here? Six dangers, played one by one: %s/demo\n", d.file.Console)
 	fmt.Fprintf(c.out, "\nPropose an action, as a program does:\n\n%s\n", d.curl())
 	fmt.Fprintf(c.out, "The shop it acts on: %s\nKeys and passwords:  %s\nLog:                 %s\n\n",
 		d.shop.url, demoPath(d.dir), filepath.Join(d.dir, "demo.log"))

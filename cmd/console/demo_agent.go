@@ -20,6 +20,7 @@ const (
 	agentOpen     = 12 // it proposes nothing more while so many of its proposals wait
 	agentShortest = 20 * time.Second
 	agentLongest  = 40 * time.Second
+	shopTimeout   = 10 * time.Second
 )
 
 // agent plays the shop's assistant: it reads the shop and proposes what an
@@ -36,7 +37,7 @@ func (d *demoRun) startAgent(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	a := &agent{client: client, shop: d.shop, http: &http.Client{Timeout: 10 * time.Second}, log: d.log}
+	a := &agent{client: client, shop: d.shop, http: &http.Client{Timeout: shopTimeout}, log: d.log}
 	if d.fresh {
 		a.open(ctx)
 	} else {
@@ -107,16 +108,10 @@ type busy map[string]bool
 // propose proposes an idea, unless enough is waiting. An idea is false when it
 // finds nothing to do.
 func (a *agent) propose(ctx context.Context, idea func(context.Context, busy) (api.Propose, bool)) {
-	open, err := a.client.List(ctx, execution.Filter{State: "proposed", Limit: 100})
-	if err != nil || len(open.Items) >= agentOpen {
+	waiting, err := a.waiting(ctx)
+	if err != nil || len(waiting) >= agentOpen {
 		a.note("looked", err)
 		return
-	}
-	waiting := busy{}
-	for _, o := range open.Items {
-		if o.Target != nil {
-			waiting[o.Target.ID] = true
-		}
 	}
 	p, ok := idea(ctx, waiting)
 	if !ok {
@@ -124,6 +119,21 @@ func (a *agent) propose(ctx context.Context, idea func(context.Context, busy) (a
 	}
 	_, err = a.client.Propose(ctx, p, "")
 	a.note("proposed "+p.Tool, err)
+}
+
+// waiting reads which targets have a proposal that waits.
+func (a *agent) waiting(ctx context.Context) (busy, error) {
+	open, err := a.client.List(ctx, execution.Filter{State: "proposed", Limit: 100})
+	if err != nil {
+		return nil, err
+	}
+	targets := busy{}
+	for _, o := range open.Items {
+		if o.Target != nil {
+			targets[o.Target.ID] = true
+		}
+	}
+	return targets, nil
 }
 
 func (a *agent) note(what string, err error) {

@@ -92,21 +92,30 @@ func (a *agent) refund(ctx context.Context, waiting busy) (api.Propose, bool) {
 // cancels only a part: how a result that needs a person comes about.
 const halfCancelled = "10088"
 
-// cancelOrder asks the order desk, which does not always do what it says.
-func (a *agent) cancelOrder(ctx context.Context, waiting busy) (api.Propose, bool) {
+// cancellable reads which orders can be cancelled and wait for no decision.
+func (a *agent) cancellable(ctx context.Context, waiting busy) []order {
 	var page struct {
 		Items []order `json:"items"`
 	}
 	if !a.read(ctx, "/orders/orders", a.shop.Tokens().OrdersRead, &page) {
-		return api.Propose{}, false
+		return nil
 	}
-	able := slices.DeleteFunc(page.Items, func(o order) bool { return o.Status != "paid" || waiting[o.ID] || o.ID == pastedOrder })
+	return slices.DeleteFunc(page.Items, func(o order) bool { return o.Status != "paid" || waiting[o.ID] || o.ID == pastedOrder })
+}
+
+func cancel(o order) api.Propose {
+	return asks("orders.cancel_order", "u-tom-becker", "Tom Becker", "Customer wrote within the hour: ordered by mistake.",
+		map[string]any{"order_id": o.ID, "reason": "no longer needed"})
+}
+
+// cancelOrder asks the order desk, which does not always do what it says.
+func (a *agent) cancelOrder(ctx context.Context, waiting busy) (api.Propose, bool) {
+	able := a.cancellable(ctx, waiting)
 	o, ok := pick(able)
 	if i := slices.IndexFunc(able, func(o order) bool { return o.ID == halfCancelled }); i >= 0 {
 		o = able[i]
 	}
-	return asks("orders.cancel_order", "u-tom-becker", "Tom Becker", "Customer wrote within the hour: ordered by mistake.",
-		map[string]any{"order_id": o.ID, "reason": "no longer needed"}), ok
+	return cancel(o), ok
 }
 
 // message is a tool with a bare definition, and no executor for it here.

@@ -182,6 +182,7 @@ func TestDemo(t *testing.T) {
 	}
 	checkLinks(t, f, p.out.String())
 	checkCallback(t, f)
+	checkGuide(t, f)
 
 	// Killed with a decision on record and another proposal waiting.
 	var waiting api.Action

@@ -92,6 +92,9 @@ func TestServeOnAServerOfOnesOwn(t *testing.T) {
 			t.Errorf("%s answers %d %s", path, status, text)
 		}
 	}
+	if status, _ := get(t, url+"/demo"); status != http.StatusNotFound {
+		t.Errorf("a console that is no demo has a guide: %d", status)
+	}
 	if strings.Contains(out.String(), env["COUNTERSIGN_SECRET"]) || !strings.Contains(out.String(), "set, from COUNTERSIGN_SECRET") {
 		t.Errorf("the summary:\n%s", out.String())
 	}

@@ -1,0 +1,277 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"countersign/action"
+	"countersign/action/contract"
+	"countersign/execution"
+	"countersign/execution/api"
+	"countersign/handlers"
+)
+
+// guide plays the steps of the demo's guide, through the same doors as any
+// program: the console's API and the shop's own.
+type guide struct {
+	dir string
+
+	mu     sync.Mutex
+	played map[string]played
+	agent  *agent
+	admin  *execution.Client
+	served []string // tools that the shop carries out
+	broke  string   // op of the last form that broke something
+}
+
+// played is a step as it was played last.
+type played struct {
+	Op     string `json:"op"`
+	Action string `json:"action"`
+	Turned bool   `json:"turned,omitempty"`
+}
+
+// open gives the guide its company, once everything runs.
+func (g *guide) open(d *demoRun, served []string) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	client, err := execution.NewClient(d.file.Console, execution.NewSecret(d.file.Keys.Proposer), execution.Options{Logger: d.log, Agent: "shop-assistant"})
+	if err != nil {
+		return err
+	}
+	admin, err := execution.NewClient(d.file.Console, execution.NewSecret(d.file.Keys.Admin), execution.Options{Logger: d.log})
+	if err != nil {
+		return err
+	}
+	g.dir, g.admin, g.served, g.played = d.dir, admin, served, map[string]played{}
+	g.agent = &agent{client: client, shop: d.shop, http: &http.Client{Timeout: shopTimeout}, log: d.log}
+	raw, err := os.ReadFile(g.path())
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err == nil {
+		err = json.Unmarshal(raw, &g.played)
+	}
+	if err != nil {
+		return fmt.Errorf("reading %s: %w; delete it to begin the guide anew", g.path(), err)
+	}
+	return nil
+}
+
+func (g *guide) path() string { return filepath.Join(g.dir, "guide.json") }
+
+// enter waits for whoever is inside; the company has to be open.
+func (g *guide) enter() (leave func(), err error) {
+	g.mu.Lock()
+	if g.agent == nil {
+		g.mu.Unlock()
+		return nil, action.Refuse(action.ToolUnavailable, "The demo is still starting. Try again in a moment.")
+	}
+	return g.mu.Unlock, nil
+}
+
+// Steps implements handlers.Demo.
+func (g *guide) Steps(context.Context) ([]handlers.DemoStep, error) {
+	leave, err := g.enter()
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	var steps []handlers.DemoStep
+	for _, s := range scenes() {
+		last := g.played[s.name]
+		steps = append(steps, handlers.DemoStep{Name: s.name, ActionID: last.Action, Turns: s.turn != nil, Turned: last.Turned})
+	}
+	return steps, nil
+}
+
+// Play implements handlers.Demo.
+func (g *guide) Play(ctx context.Context, step string, turn bool, op string) (string, error) {
+	leave, err := g.enter()
+	if err != nil {
+		return "", err
+	}
+	defer leave()
+	i := slices.IndexFunc(scenes(), func(s scene) bool { return s.name == step })
+	if i < 0 || turn && scenes()[i].turn == nil {
+		return "", action.Refuse(action.NotFound, "The guide has no such step.")
+	}
+	now, s := g.played[step], scenes()[i]
+	switch {
+	case turn && (now.Turned || now.Action == ""), !turn && now.Op == op:
+		return now.Action, nil // a form that was sent twice
+	case turn:
+		a, err := g.agent.client.Get(ctx, now.Action)
+		if err == nil {
+			err = s.turn(g, ctx, a)
+		}
+		if err != nil {
+			return "", toldBy(err)
+		}
+		now.Turned = true
+	default:
+		a, err := s.begin(g, ctx)
+		if err == nil {
+			err = g.lookedAt(ctx, a)
+		}
+		if err != nil {
+			return "", toldBy(err)
+		}
+		now = played{Op: op, Action: a.ID}
+	}
+	g.played[step] = now
+	text, err := json.Marshal(g.played)
+	if err != nil {
+		return "", fmt.Errorf("encoding the guide: %w", err)
+	}
+	return now.Action, writePrivately(g.path(), text)
+}
+
+// toldBy makes what the console or the shop said no with a refusal that a page
+// can show.
+func toldBy(err error) error {
+	var p *execution.Problem
+	if !errors.As(err, &p) || p.Status == 0 {
+		return err
+	}
+	refusal := action.Refuse(action.Code(p.Code), p.Detail).Because(p.Reason).From(err)
+	refusal.Args = p.Args
+	for _, e := range p.Errors {
+		refusal.At(e.Pointer, e.Detail)
+	}
+	return refusal
+}
+
+// Faults implements handlers.Demo.
+func (g *guide) Faults(ctx context.Context) ([]handlers.DemoFault, error) {
+	leave, err := g.enter()
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	var armed struct {
+		Items []struct {
+			System string `json:"system"`
+			Kind   string `json:"fault"`
+			Count  int    `json:"count"`
+		} `json:"items"`
+	}
+	if err := g.control(ctx, http.MethodGet, nil, &armed); err != nil {
+		return nil, err
+	}
+	var on []handlers.DemoFault
+	for _, a := range armed.Items {
+		on = append(on, handlers.DemoFault{System: a.System, Kind: a.Kind, Left: a.Count})
+	}
+	return on, nil
+}
+
+// Break implements handlers.Demo.
+func (g *guide) Break(ctx context.Context, f handlers.DemoFault, op string) error {
+	leave, err := g.enter()
+	if err != nil {
+		return err
+	}
+	defer leave()
+	if op == g.broke {
+		return nil
+	}
+	g.broke = op
+	return g.control(ctx, http.MethodPost, map[string]any{"system": f.System, "fault": f.Kind, "count": f.Left}, nil)
+}
+
+// Mend implements handlers.Demo.
+func (g *guide) Mend(ctx context.Context) error {
+	leave, err := g.enter()
+	if err != nil {
+		return err
+	}
+	defer leave()
+	return g.control(ctx, http.MethodDelete, nil, nil)
+}
+
+// control asks for or changes the shop's faults.
+func (g *guide) control(ctx context.Context, method string, body any, into any) error {
+	var text strings.Builder
+	if body != nil {
+		if err := json.NewEncoder(&text).Encode(body); err != nil {
+			return fmt.Errorf("encoding a fault: %w", err)
+		}
+	}
+	req, err := http.NewRequestWithContext(ctx, method, g.agent.shop.url+"/faults", strings.NewReader(text.String()))
+	if err != nil {
+		return fmt.Errorf("asking the sandbox: %w", err)
+	}
+	req.Header.Set("Authorization", "Bearer "+g.agent.shop.Tokens().Control)
+	resp, err := g.agent.http.Do(req)
+	if err != nil {
+		return fmt.Errorf("asking the sandbox: %w", err)
+	}
+	defer resp.Body.Close()
+	answer, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
+	if err == nil && resp.StatusCode != http.StatusOK {
+		err = fmt.Errorf("it answers %s", resp.Status)
+	}
+	if err == nil && into != nil {
+		err = json.Unmarshal(answer, into)
+	}
+	if err != nil {
+		return fmt.Errorf("asking the sandbox: %w", err)
+	}
+	return nil
+}
+
+// Try implements handlers.Demo.
+func (g *guide) Try(ctx context.Context, definition, payload []byte, op string) (string, error) {
+	leave, err := g.enter()
+	if err != nil {
+		return "", err
+	}
+	defer leave()
+	c, err := contract.Parse(definition)
+	if err != nil {
+		return "", under(err, "/definition")
+	}
+	if slices.Contains(g.served, c.Name) {
+		return "", action.Refuse(action.InvalidArgument, "The demo has a tool of this name, which its shop serves.").
+			At("/definition", "Give your tool another name.")
+	}
+	if !json.Valid(payload) {
+		return "", action.Refuse(action.InvalidArgument, "The form was not taken.").At("/payload", "This is no JSON.")
+	}
+	if _, err := g.admin.PutTool(ctx, c.Name, definition); err != nil {
+		return "", under(toldBy(err), "/definition")
+	}
+	asked := api.Propose{Tool: c.Name, Actor: &api.Actor{ID: "u-li-na"}, Reason: "A first try.", Payload: payload}
+	if len(c.Entries) > 0 {
+		asked.Entry = c.Entries[0]
+	}
+	a, err := g.agent.client.Propose(ctx, asked, "try-"+op)
+	if err != nil {
+		return "", under(toldBy(err), "/payload")
+	}
+	return a.ID, nil
+}
+
+// under makes a refusal one of a form's field, which holds a document: what is
+// wrong inside of it is told there.
+func under(err error, field string) error {
+	var inside *action.Refusal
+	if !errors.As(err, &inside) {
+		return err
+	}
+	detail := inside.Detail
+	for _, e := range inside.Errors {
+		detail += " " + e.Pointer + ": " + e.Detail
+	}
+	return action.Refuse(action.InvalidArgument, "The form was not taken.").At(field, strings.TrimSpace(detail)).From(err)
+}

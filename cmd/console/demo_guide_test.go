@@ -1,0 +1,106 @@
+package main
+
+import (
+	"io"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// answer sends a form, from a page of the console or of somewhere else, and
+// returns what comes back.
+func (b browser) answer(t *testing.T, origin, path string, form url.Values) (status int, to, page string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, b.console+path, strings.NewReader(form.Encode()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	req.Header.Set("Origin", origin)
+	resp, err := b.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, resp.Header.Get("Location"), string(text)
+}
+
+// checkGuide plays, breaks and tries what the demo's own pages offer. The steps
+// themselves are walked through in a browser, elsewhere.
+func checkGuide(t *testing.T, f demoFile) {
+	t.Helper()
+	step := url.Values{"step": {"price"}, "move": {"begin"}, "op": {"once"}}
+	if status, to, _ := f.browser(t).answer(t, f.Console, "/demo/steps", step); status != http.StatusSeeOther || !strings.HasPrefix(to, "/login") {
+		t.Errorf("nobody plays a step: %d to %q", status, to)
+	}
+	b := f.signIn(t, "mia")
+	if status, _, _ := b.answer(t, "https://elsewhere.example", "/demo/steps", step); status != http.StatusForbidden {
+		t.Errorf("a page of somewhere else plays a step: %d", status)
+	}
+	_, first, _ := b.answer(t, f.Console, "/demo/steps", step)
+	_, again, _ := b.answer(t, f.Console, "/demo/steps", step)
+	if !strings.HasPrefix(first, "/actions/act_") || again != first {
+		t.Errorf("one form sent twice leads to %q and %q", first, again)
+	}
+	if page := b.get(t, "/demo"); !strings.Contains(page, first) {
+		t.Error("the guide does not lead to what was played")
+	}
+	for _, unknown := range []url.Values{{"step": {"theft"}}, {"step": {"price"}, "move": {"turn"}}} {
+		if status, _, _ := b.answer(t, f.Console, "/demo/steps", unknown); status != http.StatusNotFound {
+			t.Errorf("%v answers %d", unknown, status)
+		}
+	}
+	checkFaults(t, f, b)
+	checkTry(t, f, b)
+}
+
+func checkFaults(t *testing.T, f demoFile, b browser) {
+	t.Helper()
+	broken := url.Values{"system": {"orders"}, "kind": {"lie"}, "count": {"5"}, "op": {"once"}}
+	for range 2 {
+		b.post(t, "/demo/faults", broken)
+	}
+	if page := b.get(t, "/demo/faults"); strings.Count(page, "Order desk: it answers ok") != 1 {
+		t.Errorf("one form sent twice breaks it twice, or not at all:\n%s", page)
+	}
+	if status, _, page := b.answer(t, f.Console, "/demo/faults", url.Values{"system": {"bank"}, "kind": {"lie"}}); status != http.StatusUnprocessableEntity || !strings.Contains(page, "Choose a system") {
+		t.Errorf("a system that is none: %d", status)
+	}
+	b.post(t, "/demo/faults/mend", url.Values{"op": {"mend"}})
+	if page := b.get(t, "/demo/faults"); !strings.Contains(page, "The company works.") {
+		t.Error("it is not mended")
+	}
+}
+
+func checkTry(t *testing.T, f demoFile, b browser) {
+	t.Helper()
+	try := func(definition, payload string) (int, string, string) {
+		return b.answer(t, f.Console, "/demo/try", url.Values{"definition": {definition}, "payload": {payload}, "op": {newPassword()}})
+	}
+	bare := `{"name":"calendar.book_room","description":"Book a room.","input_schema":{"type":"object","required":["room"],"properties":{"room":{"type":"string"}}}}`
+	status, to, page := try(bare, `{"room":"Jasmine"}`)
+	if status != http.StatusSeeOther || !regexp.MustCompile(`^/actions/act_\w+$`).MatchString(to) {
+		t.Fatalf("a bare definition: %d to %q\n%s", status, to, page)
+	}
+	if page := b.get(t, to); !strings.Contains(page, "Jasmine") {
+		t.Error("its page does not show the payload")
+	}
+	for what, c := range map[string]struct{ definition, payload, says string }{
+		"no definition":      {`{"name":`, `{}`, `id="definition-wrong"`},
+		"a tool of the shop": {strings.Replace(bare, "calendar.book_room", "catalog.set_price", 1), `{}`, "Give your tool another name."},
+		"not what it takes":  {bare, `{"room":7}`, `id="payload-wrong"`},
+		"not JSON":           {bare, `room`, `id="payload-wrong"`},
+		"a name twice":       {bare, `{"room":"a","room":"b"}`, `id="payload-wrong"`},
+	} {
+		status, _, page := try(c.definition, c.payload)
+		if status != http.StatusUnprocessableEntity || !strings.Contains(page, c.says) || !strings.Contains(page, "What you typed is kept.") {
+			t.Errorf("%s: %d\n%s", what, status, page)
+		}
+	}
+}

@@ -1,0 +1,55 @@
+package e2e
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// play begins a step of the guide and ends on its action's page.
+func (p *tab) play(step string) (actionID string) {
+	p.t.Helper()
+	p.open("/demo").follow("#" + step + " button[value=begin]").want(http.StatusOK)
+	id, ok := strings.CutPrefix(p.path(), "/actions/")
+	if !ok {
+		p.t.Fatalf("playing %s ends at %s", step, p.path())
+	}
+	return id
+}
+
+// A newcomer walks through the guide: every danger happens, and is seen through.
+func TestTheGuide(t *testing.T) {
+	t.Parallel()
+	c := orSkip(t, here.demo)
+	_, support := c.person(t, "support")
+	_, ops := c.person(t, "ops")
+	mia, olga := c.browser(t), c.browser(t)
+	mia.enter(support)
+	olga.enter(ops)
+
+	// The three that need only a decision run meanwhile.
+	price := mia.play("price")
+	mia.says("list applies from today").approve()
+	refund := mia.play("timeout")
+	mia.says("arrived broken").approve()
+	lied := mia.play("lie")
+	mia.says("no longer needed").approve()
+
+	// What a page shows that was left open is not what is there now.
+	stale := mia.play("stale")
+	olga.open("/demo").follow("#stale button[value=turn]").want(http.StatusOK).at("/demo")
+	mia.approve().want(http.StatusConflict).says("Not recorded. The content changed after you opened it")
+	if a := c.read(t, stale); a.State != "proposed" || a.Revision != 2 {
+		t.Errorf("%s, revision %d", a.State, a.Revision)
+	}
+
+	if a := c.reaches(t, price, "applied"); a.HandlerExecutions != 1 {
+		t.Errorf("the price was set %d times", a.HandlerExecutions)
+	}
+	mia.open("/demo").says("Done, read back")
+	if a := c.reaches(t, refund, "applied"); a.HandlerExecutions != 1 || a.Receipts[0].Outcome != "UNKNOWN" {
+		t.Errorf("paid %d times, receipts %+v", a.HandlerExecutions, a.Receipts)
+	}
+	c.reaches(t, lied, "result_unknown")
+	olga.open("/demo").says("Result unknown").follow(`#lie a[href^="/triage/"]`).want(http.StatusOK).says("cancel")
+}
