@@ -120,4 +120,3 @@ func (g *guide) cancelThatLies(ctx context.Context) (api.Action, error) {
 	}
 	return a, g.control(ctx, http.MethodPost, map[string]any{"system": "orders", "object": a.Target.ID, "fault": "lie"}, nil)
 }
-
