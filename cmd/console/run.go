@@ -45,6 +45,7 @@ func commands() []command {
 		{"pause end", "", "Lets a tool, a client or a scope go on.", pauseEnd},
 		{"pause list", "", "Lists what is paused, and what was.", pauseList},
 		{"tools apply", "DIR", "Stores every contract in a folder: YAML, JSON, MCP tool lists.", toolsApply},
+		{"tools import-mcp", "", "Makes contracts of the tools of an MCP server, and shows what they assume.", toolsImportMCP},
 		{"callbacks add", "TOOL", "Accepts callbacks about a tool, and prints the secret to sign them with, once.", callbacksAdd},
 		{"callbacks rotate", "TOOL", "Makes a new secret for callbacks about a tool; earlier ones work a while longer.", callbacksRotate},
 		{"callbacks list", "", "Lists the secrets that callbacks are signed with, without telling them.", callbacksList},
