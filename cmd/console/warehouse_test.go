@@ -32,7 +32,7 @@ type warehouse struct {
 	lose     bool     // answers to what changes something
 }
 
-const guide = "docs/http-api.md"
+const httpGuide = "docs/http-api.md"
 
 func newWarehouse(t *testing.T, f demoFile, data string) *warehouse {
 	t.Helper()
@@ -44,11 +44,11 @@ func newWarehouse(t *testing.T, f demoFile, data string) *warehouse {
 		t.Skipf("json-server is missing here, and make check installs it: %v", err)
 	}
 	w := &warehouse{demoFile: f, data: data, dir: t.TempDir()}
-	text := func(language string) string { return blocks(t, guide, language)[0] }
+	text := func(language string) string { return blocks(t, httpGuide, language)[0] }
 	w.write(t, "warehouse.json", text("json"))
-	at := w.start(t, program, strings.Fields(containing(t, blocks(t, guide, ""), "npx json-server"))[2:])
+	at := w.start(t, program, strings.Fields(containing(t, blocks(t, httpGuide, ""), "npx json-server"))[2:])
 	w.open(t, at)
-	for _, block := range blocks(t, guide, "yaml") {
+	for _, block := range blocks(t, httpGuide, "yaml") {
 		name, found := strings.CutPrefix(strings.SplitN(block, "\n", 2)[0], "# ")
 		if !found {
 			t.Fatalf("no file is named by %s", block)
@@ -172,7 +172,7 @@ func (w *warehouse) until(t *testing.T, a *api.Action, what string, holds func()
 // run follows the document: contracts, executor, and then propose, approve,
 // execute, read back; and an answer that is lost.
 func (w *warehouse) run(t *testing.T) {
-	for _, line := range strings.Split(containing(t, blocks(t, guide, ""), "console tools apply"), "\n") {
+	for _, line := range strings.Split(containing(t, blocks(t, httpGuide, ""), "console tools apply"), "\n") {
 		line, _, _ = strings.Cut(line, "#")
 		switch args := strings.Fields(line); {
 		case len(args) == 0:
