@@ -53,6 +53,7 @@ func (t *Tools) read(ctx context.Context, tool string, facts contract.Facts) rea
 	if err != nil {
 		return failed("its request cannot be made from the action")
 	}
+	system.nameActor(wire, facts.ActorID)
 	return t.fetch(ctx, c, system, wire)
 }
 

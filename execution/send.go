@@ -43,13 +43,7 @@ func (r *run) prepare(payload []byte) (*wireCall, error) {
 	if err != nil {
 		return nil, err
 	}
-	if r.system.ActorHeader != "" {
-		actor := r.work.Actor.ID
-		if strings.ContainsFunc(actor, func(r rune) bool { return r < ' ' || r > '~' }) {
-			actor = url.PathEscape(actor)
-		}
-		wire.Header.Set(r.system.ActorHeader, actor)
-	}
+	r.system.nameActor(wire, r.work.Actor.ID)
 	token := r.system.WriteToken
 	if r.contract.Mode == contract.Read {
 		token = r.system.ReadToken
@@ -60,6 +54,18 @@ func (r *run) prepare(payload []byte) (*wireCall, error) {
 	}
 	request.Header.Set("User-Agent", r.opt.Agent)
 	return &wireCall{request, fingerprint(wire, request.URL)}, nil
+}
+
+// nameActor tells a system on whose behalf it is called, where it wants to know.
+// What the payload says of it does not count.
+func (s System) nameActor(wire *contract.Request, actor string) {
+	if s.ActorHeader == "" || actor == "" {
+		return
+	}
+	if strings.ContainsFunc(actor, func(r rune) bool { return r < ' ' || r > '~' }) {
+		actor = url.PathEscape(actor)
+	}
+	wire.Header.Set(s.ActorHeader, actor)
 }
 
 // fingerprint is the SHA-256 of what is sent, without the host and the token:

@@ -114,5 +114,10 @@ func inquiry(c *contract.Contract, system System, q Question) (*contract.Request
 	if err != nil {
 		return nil, err
 	}
-	return c.Request(system.BaseURL, input, "", "")
+	wire, err := c.Request(system.BaseURL, input, "", "")
+	if err != nil {
+		return nil, err
+	}
+	system.nameActor(wire, q.ActorID)
+	return wire, nil
 }

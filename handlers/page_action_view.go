@@ -46,7 +46,7 @@ type actionView struct {
 func (v actionView) page(ctx context.Context) web.ActionPage {
 	c := v.tool.Contract
 	p := web.ActionPage{ID: v.a.ID, Status: v.status(), At: v.a.UpdatedAt, Effect: effectOf(c, v.lang, v.a.Payload),
-		Measure: measureOf(ctx, v.tool, v.a), Title: web.Outside(titleOf(c, v.lang)), Tool: web.Outside(v.a.Tool),
+		Measure: measureOf(ctx, v.lang, v.tool, v.a), Title: web.Outside(titleOf(c, v.lang)), Tool: web.Outside(v.a.Tool),
 		ToolVersion: v.a.ToolVersion, Target: targetOf(v.a), Fields: fieldsOf(c, v.lang, v.a),
 		Who: v.who(), Why: v.why(ctx), Checks: v.checks(), Success: v.success(), Story: storyOf(v.a, v.events), Record: v.record()}
 	if until, ok := v.a.DueAt(); ok && v.state().In(action.Proposed, action.Confirmed) {
@@ -206,7 +206,8 @@ func (v actionView) permission() web.Permission {
 }
 
 func (v actionView) success() web.Success {
-	s := web.Success{Proves: string(v.tool.Contract.Execution.Proves), System: systemOf(v.a.Tool)}
+	s := web.Success{Proves: string(v.tool.Contract.Execution.Proves), System: systemOf(v.a.Tool),
+		Meaning: web.Outside(v.tool.Contract.Display.Proves.In(v.lang))}
 	for _, p := range v.tool.Contract.Execution.Postconditions {
 		s.Checks = append(s.Checks, web.Outside(conditionText(p)))
 	}

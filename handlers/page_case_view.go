@@ -29,7 +29,7 @@ type caseView struct {
 func (v caseView) page(ctx context.Context) (web.CasePage, error) {
 	k, a := v.tool.Contract, v.a
 	p := web.CasePage{ID: v.c.ID, ActionID: a.ID, Status: v.status(), Why: v.c.Why, OpenedAt: v.c.OpenedAt, Effect: effectOf(k, v.lang, a.Payload),
-		Measure: stakeOf(ctx, v.tool, a), For: actorText(a.Actor), Title: web.Outside(titleOf(k, v.lang)), Tool: web.Outside(a.Tool), ToolVersion: a.ToolVersion,
+		Measure: stakeOf(ctx, v.lang, v.tool, a), For: actorText(a.Actor), Title: web.Outside(titleOf(k, v.lang)), Tool: web.Outside(a.Tool), ToolVersion: a.ToolVersion,
 		Target: targetOf(a), System: systemOf(a.Tool), Sent: v.sent(), Answers: v.answers(), Asked: askedOf(a), Key: keyLifeOf(a), Statement: v.statement(a),
 		Support: v.support(), Story: storyOf(a, v.events), Record: v.caseRecord()}
 	if a.Executions() > 0 {

@@ -73,12 +73,12 @@ func systemOf(tool string) web.Text {
 
 // measureOf is the one number of an action worth seeing first: what its
 // contract computes, else the first sum of money in it.
-func measureOf(ctx context.Context, t *rule.Tool, a action.Action) *web.Measure {
+func measureOf(ctx context.Context, lang string, t *rule.Tool, a action.Action) *web.Measure {
 	measures, err := t.Rules.Measures(ctx, factsOf(a))
 	if err == nil {
 		for _, m := range measures {
 			if m.OK && m.Text == "" {
-				return web.MeasureOf(m.Number, m.Unit)
+				return web.MeasureOf(m.Number, m.Unit.In(lang))
 			}
 		}
 	}
@@ -90,13 +90,13 @@ func measureOf(ctx context.Context, t *rule.Tool, a action.Action) *web.Measure 
 
 // stakeOf is what an unknown outcome is about: the money that the contract
 // declares, else what measureOf says.
-func stakeOf(ctx context.Context, t *rule.Tool, a action.Action) *web.Measure {
+func stakeOf(ctx context.Context, lang string, t *rule.Tool, a action.Action) *web.Measure {
 	for _, amount := range firstAmount(t.Contract, a.Payload) {
 		if _, declared := t.Contract.Money(amount.Pointer); declared {
 			return web.MeasureMoney(web.Money{Amount: amount.Text, Currency: amount.Currency})
 		}
 	}
-	return measureOf(ctx, t, a)
+	return measureOf(ctx, lang, t, a)
 }
 
 // moneyRead is what is money in a reading of a tool, by place: what the tool's

@@ -14,7 +14,7 @@ import (
 
 // rowOf is one action in the approvals queue.
 func rowOf(ctx context.Context, t *rule.Tool, a action.Action, st approvals.Standing, viewer people.Person, rejected bool, lang string) web.Row {
-	r := web.Row{ID: a.ID, Effect: effectOf(t.Contract, lang, a.Payload), Measure: measureOf(ctx, t, a), Actor: actorText(a.Actor),
+	r := web.Row{ID: a.ID, Effect: effectOf(t.Contract, lang, a.Payload), Measure: measureOf(ctx, lang, t, a), Actor: actorText(a.Actor),
 		Client: web.Outside(a.Client.Name), Target: targetOf(a), Needs: st.Missing, ProposalHash: a.PayloadHash}
 	if a.ExpiresAt != nil {
 		r.ExpiresAt = *a.ExpiresAt
@@ -41,7 +41,7 @@ func rowOf(ctx context.Context, t *rule.Tool, a action.Action, st approvals.Stan
 // historyRowOf is one action in the history.
 func historyRowOf(ctx context.Context, t *rule.Tool, a action.Action, now time.Time, lang string) web.HistoryRow {
 	v := actionView{a: a, now: now, tool: t, lang: lang}
-	row := web.HistoryRow{ID: a.ID, At: a.CreatedAt, Effect: effectOf(t.Contract, lang, a.Payload), Measure: measureOf(ctx, t, a),
+	row := web.HistoryRow{ID: a.ID, At: a.CreatedAt, Effect: effectOf(t.Contract, lang, a.Payload), Measure: measureOf(ctx, lang, t, a),
 		Status: v.status(), For: actorText(a.Actor), Tool: web.Outside(a.Tool)}
 	for _, d := range v.who().Decisions {
 		if !d.Void {

@@ -16,7 +16,7 @@ import (
 func (s *server) caseRow(r *http.Request, c caller, tool *rule.Tool, a action.Action, now time.Time, lang string) web.CaseRow {
 	seen := triage.See(a)
 	row := web.CaseRow{Item: web.CaseItem{ID: seen.CaseID, Version: seen.Version, SnapshotHash: seen.SnapshotHash},
-		Effect: effectOf(tool.Contract, lang, a.Payload), Measure: stakeOf(r.Context(), tool, a), Key: keyLifeOf(a), Why: a.Case.Why,
+		Effect: effectOf(tool.Contract, lang, a.Payload), Measure: stakeOf(r.Context(), lang, tool, a), Key: keyLifeOf(a), Why: a.Case.Why,
 		Asked: askedOf(a), Needs: a.Exhausted(), Status: actionView{a: a, now: now, tool: tool, lang: lang}.status()}
 	if h, held := a.HeldBy(now); held {
 		row.Holder, row.Mine = web.Outside(h.Name), h.ID == c.session.Person.ID

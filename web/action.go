@@ -117,9 +117,10 @@ type Rejection struct {
 
 // Success says what a success would prove, and what not.
 type Success struct {
-	Proves string // accepted, queued or completed
-	System Text
-	Checks []Text // post-conditions that are read back
+	Proves  string // accepted, queued or completed
+	System  Text
+	Checks  []Text // post-conditions that are read back
+	Meaning Text   // what a success means in the system's own terms, as the contract says it
 }
 
 // BarKind says what the bar under the fields offers.

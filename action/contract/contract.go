@@ -193,6 +193,7 @@ type Display struct {
 	Summary     Text             `json:"summary,omitempty"` // {{field}} or {{/json/pointer}} is the payload's value
 	Labels      map[string]Text  `json:"labels,omitempty"`  // by JSON Pointer
 	Measures    []Measure        `json:"measures,omitempty"`
+	Proves      Text             `json:"proves,omitempty"`       // what a success means, and what not, in the system's own terms
 	Money       map[string]Money `json:"money,omitempty"`        // by JSON Pointer
 	Mask        []string         `json:"mask,omitempty"`         // JSON Pointers, "*" stands for any one key or index
 	AllowOutput []string         `json:"allow_output,omitempty"` // what of a tool's output may be seen; empty: nothing
@@ -203,7 +204,7 @@ type Display struct {
 type Measure struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`
-	Unit  string `json:"unit,omitempty"`
+	Unit  Text   `json:"unit,omitempty"`
 }
 
 // Money says in which currency an amount is. Amounts are in major units.

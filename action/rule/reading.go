@@ -118,7 +118,7 @@ func (r *Rules) TerminalWhen(ctx context.Context, f Facts, object json.RawMessag
 // Measure is one number or word worth seeing first.
 type Measure struct {
 	Name   string
-	Unit   string
+	Unit   contract.Text
 	OK     bool    // it could be computed
 	Why    string  // NotRead or Errored when it could not
 	Number float64 // finite; valid when Text is ""

@@ -51,7 +51,7 @@ func (d *demoRun) startAgent(ctx context.Context) error {
 func (a *agent) open(ctx context.Context) {
 	for _, idea := range []func(context.Context, busy) (api.Propose, bool){
 		a.firstPrice, a.firstRefund, a.steepPrice, a.transfer, a.cancelOrder, a.message,
-		a.firstMinutes, a.serviceRequest, a.closing,
+		a.firstMinutes, a.serviceRequest, a.closing, a.pager, a.delivery,
 	} {
 		a.propose(ctx, idea)
 	}
@@ -82,22 +82,26 @@ func (a *agent) run(ctx context.Context) {
 // idea picks what to do next, the common more often.
 func (a *agent) idea() func(context.Context, busy) (api.Propose, bool) {
 	switch n := rand.IntN(20); {
-	case n < 6:
+	case n < 5:
 		return a.price
-	case n < 7:
+	case n < 6:
 		return a.steepPrice
-	case n < 12:
+	case n < 10:
 		return a.refund
-	case n < 13:
+	case n < 11:
 		return a.cancelOrder
-	case n < 14:
+	case n < 12:
 		return a.message
-	case n < 16:
+	case n < 14:
 		return a.minutes
-	case n < 18:
+	case n < 15:
 		return a.serviceRequest
-	case n < 19:
+	case n < 16:
 		return a.closing
+	case n < 18:
+		return a.pager
+	case n < 19:
+		return a.delivery
 	}
 	return a.transfer
 }

@@ -129,6 +129,25 @@ func (a *agent) message(ctx context.Context, waiting busy) (api.Propose, bool) {
 	return asked, ok && !waiting[to]
 }
 
+// pager writes to a conversation in which a message has six bytes at most.
+func (a *agent) pager(_ context.Context, waiting busy) (api.Propose, bool) {
+	note, _ := pick([]struct{ to, body, why string }{
+		{"c-depot", "14:30", "The van from the depot is half an hour late."},
+		{"c-depot", "Gate 2", "Gate 1 is blocked; the van comes to gate 2."},
+		{"c-a", "公告", "The notice board has a new notice. Tom Becker asked to tell everybody."},
+	})
+	return asks("messages.send_to_conversation", "u-tom-becker", "Tom Becker", note.why,
+		map[string]any{"conversation_id": note.to, "body": note.body, "message_id": fmt.Sprintf("m-%06d", rand.IntN(1e6))}), !waiting[note.to]
+}
+
+// delivery asks for a customer where the parcel is. Nobody has to approve it.
+func (a *agent) delivery(context.Context, busy) (api.Propose, bool) {
+	parcel, ok := pick([]struct{ order, customer, name string }{
+		{"10083", "c-2013", "Pieter de Vries"}, {"10096", "c-2026", "Tomás Herrera"}, {"10097", "c-2027", "Lin Xiaoyu"}})
+	return asks("deliveries.check_delivery", parcel.customer, parcel.name, "Asked in the chat where the parcel is.",
+		map[string]any{"order_ref": parcel.order}), ok
+}
+
 // transfer carries text that tries to fool whoever reads it: a direction
 // override, a space without width, an order to the reader.
 func (a *agent) transfer(_ context.Context, waiting busy) (api.Propose, bool) {

@@ -298,7 +298,7 @@ func TestDemoAgent(t *testing.T) {
 	for _, a := range list.Items {
 		tools[a.Tool]++
 	}
-	for _, tool := range []string{"notes.save_minutes", "service.submit_request", "ledger.sign_off"} {
+	for _, tool := range []string{"notes.save_minutes", "service.submit_request", "ledger.sign_off", "messages.send_to_conversation", "deliveries.check_delivery"} {
 		if tools[tool] != 1 {
 			t.Errorf("%s was proposed %d times at the start", tool, tools[tool])
 		}

@@ -25,6 +25,10 @@ func (s *Sandbox) backOfficeRoutes() map[string]controlHandler {
 		"PUT /service/callback":              s.setCallback(Service),
 		"PUT /notes/customers/{customer_id}": s.setKeeper,
 		"PUT /ledger/people/{person_id}":     s.setLedgerRights,
+		"PUT /messages/rules/{document_id}":  s.proposeRule,
+		"DELETE /messages/memory":            s.forget,
+
+		"PUT /messages/conversations/{conversation_id}/members/{person_id}": s.setMember,
 	}
 }
 

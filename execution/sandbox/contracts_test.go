@@ -2,6 +2,7 @@ package sandbox_test
 
 import (
 	"bytes"
+	"cmp"
 	"io"
 	"io/fs"
 	"net/http"
@@ -64,6 +65,7 @@ type use struct {
 	tool, input  string
 	key, version string // "": none
 	step         string // "": the tool has no steps
+	actor        string // "": Li Na
 }
 
 // uses is every tool once and more, in an order that makes sense.
@@ -124,6 +126,12 @@ func uses() []use {
 		{tool: "ledger.get_report", input: `{"reconciliation_id":"REC-2026-09","report_id":"RPT-2026-09-1"}`},
 		{tool: "ledger.post_adjustment", input: fee10084, version: "2"},
 		{tool: "ledger.get_adjustment", input: `{"reconciliation_id":"REC-2026-09","reference":"10084"}`},
+		{tool: "messages.lookup_current_rule", input: `{"question":"R9?"}`},
+		{tool: "messages.may_send", input: `{"conversation_id":"c-a","actor_id":"u-li-na"}`},
+		{tool: "messages.get_message", input: `{"conversation_id":"c-a","message_id":"m-1"}`},
+		{tool: "messages.send_to_conversation", input: `{"conversation_id":"c-a","message_id":"m-1","body":"公告"}`, key: "k"},
+		{tool: "messages.get_message", input: `{"conversation_id":"c-a","message_id":"m-1","body":"公告"}`},
+		{tool: "deliveries.check_delivery", input: `{"order_ref":"10083"}`, actor: "c-2013"},
 	}
 }
 
@@ -147,6 +155,9 @@ func (s shop) call(c *contract.Contract, u use) reply {
 	}
 	req.Header = wire.Header
 	req.Header.Set("Authorization", "Bearer "+s.token(system, c.Mode == contract.Write))
+	if system == sandbox.Messages || system == sandbox.Deliveries {
+		req.Header.Set("X-Actor", cmp.Or(u.actor, "u-li-na"))
+	}
 	resp, err := once.Do(req)
 	if err != nil {
 		s.Fatal(err)

@@ -56,8 +56,8 @@ type armed struct {
 	System string  `json:"system"` // one of Systems; empty: any
 	Method string  `json:"method"` // POST when not given, so that reads pass; "*": any
 	Path   string  `json:"path"`   // what the path starts with, such as /refunds/orders/
-	Key    string  `json:"key"`    // the idempotency key
-	Object string  `json:"object"` // the product or order id
+	Key    string  `json:"key"`    // the idempotency key, or the message id
+	Object string  `json:"object"` // the product, order or conversation id
 	Count  *int    `json:"count"`  // how many requests; 1 when not given, 0: until cleared
 	Rate   float64 `json:"rate"`   // the share of matching requests that it hits; 1 when not given
 	Fault

@@ -98,7 +98,7 @@ func (l *logged) scan(r row) error {
 func (s *Sandbox) countKey(ctx context.Context, r *http.Request, _ []byte) (answer, error) {
 	system, key := r.URL.Query().Get("system"), r.URL.Query().Get("key")
 	effects := map[string]string{Catalog: "catalog_effects", Refunds: "refunds", Orders: "order_changes",
-		Notes: "customer_notes", Service: "service_effects"}[system]
+		Notes: "customer_notes", Service: "service_effects", Messages: "message_effects"}[system]
 	if effects == "" || key == "" || !clean(key) {
 		return refuse(http.StatusBadRequest, "malformed", "Name a system and a key: ?system=refunds&key=…"), nil
 	}

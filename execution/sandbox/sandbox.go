@@ -1,11 +1,12 @@
 // Package sandbox is a small company to try things on: a catalogue whose prices
 // can be changed, a desk that refunds orders and a desk that cancels them, a file
-// of customers, a ledger, and a desk for service requests. They are real HTTP servers with their own schema in PostgreSQL, their own
-// credentials for reading and for writing, idempotency records (the ledger has
-// none), and faults that can be switched on per request. They know nothing of the program that calls
-// them.
+// of customers, a ledger, a desk for service requests, a message service and a
+// delivery desk. They are real HTTP servers with their own schema in PostgreSQL,
+// their own credentials for reading and for writing, idempotency records (the
+// ledger and the message service have none), and faults that can be switched on
+// per request. They know nothing of the program that calls them.
 //
-// What every system promises a caller:
+// What every system but the message service promises a caller:
 //
 //   - A write names an Idempotency-Key. The first request with a key decides;
 //     the same request again gets the stored answer with the header
@@ -90,7 +91,29 @@
 //	POST /reconciliations/{reconciliation_id}/reports     optional If-Match and X-Actor
 //	POST /reconciliations/{reconciliation_id}/adjustments optional If-Match and X-Actor
 //
-// All of them but the ledger, for finding out:
+// The message service, under /messages, which keeps what it takes in memory only
+// and has no records of keys:
+//
+//	GET  /health
+//	GET  /rules/lookup?question=                                   the rule in force, or the document that is asked about
+//	GET  /people/{person_id}/may_send?conversation_id=
+//	GET  /conversations/{conversation_id}/messages/{message_id}    X-Actor; ?body= to compare with
+//	POST /conversations/{conversation_id}/messages/{message_id}    X-Actor; {body}
+//
+// 200 accepted_in_memory says that this process took the message, no more. An id
+// that it holds is 409, also for the same body from the same person. Who does
+// not belong to a conversation is answered 404, as if there were none. A body has
+// 1 to 6 bytes of UTF-8, a request 4096 at most; a rule that is only proposed
+// changes neither. Of the faults inside the work it knows only lie.
+//
+// The delivery desk, under /deliveries, which nobody writes to:
+//
+//	GET  /health
+//	GET  /orders/{order_ref}                              X-Actor: the customer whose session it is
+//
+// An order of somebody else is answered 404, as if there were none.
+//
+// All of them but the last three, for finding out:
 //
 //	GET  /operations/{key}
 //	POST /operations/{key}/fence                          write token
@@ -106,6 +129,9 @@
 //	PUT    /service/callback                 the same
 //	PUT    /notes/customers/{customer_id}    {keeper_id}
 //	PUT    /ledger/people/{person_id}        {rights}
+//	PUT    /messages/conversations/{conversation_id}/members/{person_id}   {member}
+//	PUT    /messages/rules/{document_id}     {rule, body_limit_bytes}, only ever proposed
+//	DELETE /messages/memory                  what a restart of the service does
 //
 // Under /faults, with the control token:
 //
@@ -134,16 +160,20 @@ import (
 
 // The systems, as they appear in paths, logs and fault rules.
 const (
-	Catalog = "catalog"
-	Refunds = "refunds"
-	Orders  = "orders"
-	Notes   = "notes"
-	Ledger  = "ledger"
-	Service = "service"
+	Catalog    = "catalog"
+	Refunds    = "refunds"
+	Orders     = "orders"
+	Notes      = "notes"
+	Ledger     = "ledger"
+	Service    = "service"
+	Messages   = "messages"
+	Deliveries = "deliveries"
 )
 
 // Systems lists them.
-func Systems() []string { return []string{Catalog, Refunds, Orders, Notes, Ledger, Service} }
+func Systems() []string {
+	return []string{Catalog, Refunds, Orders, Notes, Ledger, Service, Messages, Deliveries}
+}
 
 // maxConnections keeps two cores busy without queueing inside PostgreSQL.
 const maxConnections = 16
@@ -213,7 +243,7 @@ func wait(ctx context.Context, d time.Duration) error {
 func (s *Sandbox) Handler() http.Handler {
 	s.start.Do(s.work)
 	mux := http.NewServeMux()
-	for _, system := range [][]route{s.catalogRoutes(), s.refundRoutes(), s.shopOrderRoutes(), s.noteRoutes(), s.ledgerRoutes(), s.serviceRoutes()} {
+	for _, system := range [][]route{s.catalogRoutes(), s.refundRoutes(), s.shopOrderRoutes(), s.noteRoutes(), s.ledgerRoutes(), s.serviceRoutes(), s.messageRoutes(), s.deliveryRoutes()} {
 		for _, rt := range system {
 			mux.Handle(rt.method+" /"+rt.system+rt.path, s.serve(rt))
 		}

@@ -21,9 +21,10 @@ func createSchema(ctx context.Context, db *sql.DB) error {
 	return nil
 }
 
-// Seed fills the shop with a dozen products, two dozen orders to refund, ten to
-// cancel, customers and talks with them, a month's entries and the people who
-// work there. What is there already stays as it is.
+// Seed fills the shop with a dozen products, two dozen orders to refund, a dozen
+// that were ordered, some of them on their way, customers and talks with them,
+// three conversations, a month's entries and the people who work there. What is
+// there already stays as it is.
 func (s *Sandbox) Seed(ctx context.Context) error {
 	if err := runAlone(ctx, s.db, seedSQL); err != nil {
 		return fmt.Errorf("seeding the sandbox: %w", err)

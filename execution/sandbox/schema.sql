@@ -167,6 +167,63 @@ CREATE TABLE IF NOT EXISTS sandbox.order_changes (
 );
 CREATE INDEX IF NOT EXISTS order_changes_key ON sandbox.order_changes (key);
 
+-- The message service. What it holds in memory is a table here, so that any
+-- process serves it; a restart empties it.
+CREATE TABLE IF NOT EXISTS sandbox.message_conversations (
+    id   text PRIMARY KEY,
+    name text NOT NULL
+);
+CREATE TABLE IF NOT EXISTS sandbox.message_members (
+    conversation_id text NOT NULL REFERENCES sandbox.message_conversations,
+    person_id       text NOT NULL,
+    PRIMARY KEY (conversation_id, person_id)
+);
+CREATE UNLOGGED TABLE IF NOT EXISTS sandbox.messages (
+    conversation_id text        NOT NULL,
+    id              text        NOT NULL,
+    author          text        NOT NULL,
+    body            text        NOT NULL CHECK (body <> ''),
+    accepted_at     timestamptz NOT NULL DEFAULT clock_timestamp(),
+    PRIMARY KEY (conversation_id, id)
+);
+
+-- Every message that was ever taken, by its id; the key is not unique, as above.
+CREATE TABLE IF NOT EXISTS sandbox.message_effects (
+    key             text        NOT NULL,
+    conversation_id text        NOT NULL,
+    author          text        NOT NULL,
+    body            text        NOT NULL,
+    at              timestamptz NOT NULL
+);
+CREATE INDEX IF NOT EXISTS message_effects_key ON sandbox.message_effects (key);
+
+-- What may be sent: one rule is in force, any number are proposed.
+CREATE TABLE IF NOT EXISTS sandbox.message_rules (
+    document_id         text        PRIMARY KEY,
+    name                text        NOT NULL,
+    status              text        NOT NULL CHECK (status IN ('current', 'proposed')),
+    rule                text        NOT NULL,
+    body_limit_bytes    integer     NOT NULL CHECK (body_limit_bytes > 0),
+    request_limit_bytes integer     NOT NULL CHECK (request_limit_bytes > 0),
+    updated_at          timestamptz NOT NULL DEFAULT clock_timestamp()
+);
+CREATE UNIQUE INDEX IF NOT EXISTS message_rules_current ON sandbox.message_rules (status) WHERE status = 'current';
+
+-- What the carrier says of the order desk's orders.
+CREATE TABLE IF NOT EXISTS sandbox.parcels (
+    id            bigint      PRIMARY KEY,
+    order_id      text        NOT NULL REFERENCES sandbox.shop_orders,
+    carrier       text        NOT NULL,
+    status        text        NOT NULL CHECK (status IN ('in_transit', 'delivered', 'returned')),
+    signed        boolean     NOT NULL DEFAULT false,
+    scans         integer     NOT NULL,
+    observed_at   timestamptz NOT NULL,
+    cost_cents    bigint      NOT NULL,
+    risk_mark     text        NOT NULL,
+    internal_note text        NOT NULL
+);
+CREATE INDEX IF NOT EXISTS parcels_order ON sandbox.parcels (order_id, id);
+
 -- Every request as it came in, one row per request on the wire.
 CREATE TABLE IF NOT EXISTS sandbox.calls (
     id         bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,

@@ -77,7 +77,36 @@ INSERT INTO sandbox.shop_orders (id, status, cancelled_at, cancel_reason, custom
     ('10086', 'paid',      NULL, NULL, 'c-2016', 'Zhou Ling',       '2026-09-21T11:11:00Z',  4200, NULL,          NULL,    0,    1, '2026-09-21T11:11:00Z', 'in_word',     'properly'),
     ('10087', 'paid',      NULL, NULL, 'c-2017', 'David Novak',     '2026-09-22T13:55:00Z',  4200, NULL,          NULL,    0,    1, '2026-09-22T13:55:00Z', 'properly',    'properly'),
     ('10088', 'paid',      NULL, NULL, 'c-2018', 'Greta Keller',    '2026-09-24T10:02:00Z', 78700, 'AUTUMN-K88',  'valid', 2500, 1, '2026-09-24T10:02:00Z', 'coupon_only', 'properly'),
-    ('10089', 'paid',      NULL, NULL, 'c-2019', 'Xu Hao',          '2026-09-26T16:48:00Z',  1995, 'MOON-24-X89', 'valid', 500,  1, '2026-09-26T16:48:00Z', 'coupon_only', 'in_word')
+    ('10089', 'paid',      NULL, NULL, 'c-2019', 'Xu Hao',          '2026-09-26T16:48:00Z',  1995, 'MOON-24-X89', 'valid', 500,  1, '2026-09-26T16:48:00Z', 'coupon_only', 'in_word'),
+    ('10096', 'shipped',   NULL, NULL, 'c-2026', 'Tomás Herrera',   '2026-10-02T07:20:00Z', 64900, NULL,          NULL,    0,    2, '2026-10-04T09:05:00Z', 'properly',    'properly'),
+    ('10097', 'shipped',   NULL, NULL, 'c-2027', 'Lin Xiaoyu',      '2026-09-23T18:44:00Z',  7850, NULL,          NULL,    0,    2, '2026-09-25T06:30:00Z', 'properly',    'properly')
+ON CONFLICT (id) DO NOTHING;
+
+INSERT INTO sandbox.message_conversations (id, name) VALUES
+    ('c-a',     'Announcements'),
+    ('c-depot', 'Depot'),
+    ('c-board', 'Board')
+ON CONFLICT (id) DO NOTHING;
+
+INSERT INTO sandbox.message_members (conversation_id, person_id) VALUES
+    ('c-a',     'u-a'),
+    ('c-a',     'u-li-na'),
+    ('c-a',     'u-tom-becker'),
+    ('c-depot', 'u-tom-becker'),
+    ('c-depot', 'u-mia-chen'),
+    ('c-board', 'u-anna-schmidt')
+ON CONFLICT DO NOTHING;
+
+INSERT INTO sandbox.message_rules (document_id, name, status, rule, body_limit_bytes, request_limit_bytes, updated_at) VALUES
+    ('doc-s2', 'S2', 'current',  'A body has 1 to 6 bytes of UTF-8, a request 4096 bytes at most. An id is used once: 409 otherwise.', 6, 4096, '2026-09-01T08:00:00Z'),
+    ('doc-r9', 'R9', 'proposed', 'Raise the body from 6 to 9 bytes of UTF-8. Under review; not in force.', 9, 4096, '2026-09-21T08:00:00Z')
+ON CONFLICT (document_id) DO NOTHING;
+
+INSERT INTO sandbox.parcels (id, order_id, carrier, status, signed, scans, observed_at, cost_cents, risk_mark, internal_note) VALUES
+    (88121, '10096', 'Nordpost',   'in_transit', false, 3, '2026-10-05T16:40:00Z', 1240, 'B', 'heavy; left at the depot once'),
+    (88122, '10083', 'Nordpost',   'delivered',  true,  6, '2026-09-20T09:00:00Z',  610, 'A', ''),
+    (88123, '10084', 'Eilbote 24', 'delivered',  false, 5, '2026-09-21T11:32:00Z',  990, 'C', 'no signature: customer claims often, do not refund'),
+    (88124, '10097', 'Eilbote 24', 'returned',   false, 7, '2026-09-29T13:15:00Z', 1490, 'A', 'address wrong')
 ON CONFLICT (id) DO NOTHING;
 
 INSERT INTO sandbox.customers (id, name, keeper_id) VALUES

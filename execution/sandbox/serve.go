@@ -32,7 +32,7 @@ type call struct {
 	system     string
 	path       string
 	credential credential
-	key        string // Idempotency-Key, or the key that is asked about
+	key        string // the key in the path, the Idempotency-Key, or the key that is asked about
 	object     string
 	actor      string // X-Actor: on whose behalf; empty when not told
 	body       []byte
@@ -68,7 +68,7 @@ func (s *Sandbox) serve(rt route) http.HandlerFunc {
 func (s *Sandbox) admit(w http.ResponseWriter, r *http.Request, rt route) (*call, *answer) {
 	c := &call{Request: r, system: rt.system, credential: s.tokens.credential(rt.system, r), path: r.URL.Path}
 	c.actor = r.Header.Get("X-Actor")
-	c.key = first(r.Header.Get("Idempotency-Key"), r.PathValue("key"), r.URL.Query().Get("execution_key"))
+	c.key = first(r.PathValue("key"), r.Header.Get("Idempotency-Key"), r.URL.Query().Get("execution_key"))
 	c.object = first(r.PathValue(rt.object), r.URL.Query().Get(rt.object))
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	c.body = body

@@ -17,13 +17,15 @@ const minToken = 16
 // separate: a read token is answered 403 on a write. Control opens /faults and
 // the back-office routes, and no business system.
 type Tokens struct {
-	CatalogRead, CatalogWrite string
-	RefundsRead, RefundsWrite string
-	OrdersRead, OrdersWrite   string
-	NotesRead, NotesWrite     string
-	LedgerRead, LedgerWrite   string
-	ServiceRead, ServiceWrite string
-	Control                   string
+	CatalogRead, CatalogWrite       string
+	RefundsRead, RefundsWrite       string
+	OrdersRead, OrdersWrite         string
+	NotesRead, NotesWrite           string
+	LedgerRead, LedgerWrite         string
+	ServiceRead, ServiceWrite       string
+	MessagesRead, MessagesWrite     string
+	DeliveriesRead, DeliveriesWrite string // there is nothing to write
+	Control                         string
 
 	// RefundsSecret signs the callbacks of the refund desk, and RefundsNextSecret
 	// is the one to move to: whsec_ and base64 of 24 to 64 bytes. ServiceSecret and
@@ -37,12 +39,14 @@ type pair struct{ read, write *string }
 
 func (t *Tokens) pairs() map[string]pair {
 	return map[string]pair{
-		Catalog: {&t.CatalogRead, &t.CatalogWrite},
-		Refunds: {&t.RefundsRead, &t.RefundsWrite},
-		Orders:  {&t.OrdersRead, &t.OrdersWrite},
-		Notes:   {&t.NotesRead, &t.NotesWrite},
-		Ledger:  {&t.LedgerRead, &t.LedgerWrite},
-		Service: {&t.ServiceRead, &t.ServiceWrite},
+		Catalog:    {&t.CatalogRead, &t.CatalogWrite},
+		Refunds:    {&t.RefundsRead, &t.RefundsWrite},
+		Orders:     {&t.OrdersRead, &t.OrdersWrite},
+		Notes:      {&t.NotesRead, &t.NotesWrite},
+		Ledger:     {&t.LedgerRead, &t.LedgerWrite},
+		Service:    {&t.ServiceRead, &t.ServiceWrite},
+		Messages:   {&t.MessagesRead, &t.MessagesWrite},
+		Deliveries: {&t.DeliveriesRead, &t.DeliveriesWrite},
 	}
 }
 
