@@ -35,6 +35,9 @@ func TestTheGuide(t *testing.T) {
 	lied := mia.play("lie")
 	mia.says("no longer needed").approve()
 
+	ledger := mia.play("ledger")
+	mia.says("REC-2026-09").approve()
+
 	// What a page shows that was left open is not what is there now.
 	stale := mia.play("stale")
 	olga.open("/demo").follow("#stale button[value=turn]").want(http.StatusOK).at("/demo")
@@ -50,6 +53,9 @@ func TestTheGuide(t *testing.T) {
 	if a := c.reaches(t, refund, "applied"); a.HandlerExecutions != 1 || a.Receipts[0].Outcome != "UNKNOWN" {
 		t.Errorf("paid %d times, receipts %+v", a.HandlerExecutions, a.Receipts)
 	}
+	c.reaches(t, ledger, "applied")
+	mia.play("ledger")
+	mia.says("Post an adjustment")
 	c.reaches(t, lied, "result_unknown")
 	olga.open("/demo").says("Result unknown").follow(`#lie a[href^="/triage/"]`).want(http.StatusOK).says("cancel")
 }

@@ -37,7 +37,9 @@ type Fault struct {
 }
 
 // FaultSystems are the demo's systems that can be broken.
-func FaultSystems() []string { return []string{"catalog", "refunds", "orders"} }
+func FaultSystems() []string {
+	return []string{"catalog", "refunds", "orders", "notes", "ledger", "service"}
+}
 
 // FaultKinds are the ways to break one, from the harmless to the treacherous.
 func FaultKinds() []string {

@@ -28,6 +28,7 @@ func scenes() []scene {
 		{"stale", (*guide).aPrice, (*guide).anotherPrice},
 		{"timeout", (*guide).refundThatTimesOut, nil},
 		{"lie", (*guide).cancelThatLies, nil},
+		{"ledger", (*guide).nextOfTheLedger, nil},
 	}
 }
 
@@ -119,4 +120,26 @@ func (g *guide) cancelThatLies(ctx context.Context) (api.Action, error) {
 		return a, err
 	}
 	return a, g.control(ctx, http.MethodPost, map[string]any{"system": "orders", "object": a.Target.ID, "fault": "lie"}, nil)
+}
+
+// nextOfTheLedger is what the closing of the month needs next, which the agent
+// may have asked for already.
+func (g *guide) nextOfTheLedger(ctx context.Context) (api.Action, error) {
+	waiting, err := g.agent.waiting(ctx)
+	if err != nil {
+		return api.Action{}, err
+	}
+	if idea, ok := g.agent.closing(ctx, waiting); ok {
+		return g.offer(ctx, []api.Propose{idea})
+	}
+	for _, tool := range []string{"ledger.sign_off", "ledger.post_adjustment"} {
+		open, err := g.agent.client.List(ctx, execution.Filter{State: "proposed", Tool: tool, Limit: 1})
+		if err != nil {
+			return api.Action{}, err
+		}
+		if len(open.Items) > 0 {
+			return open.Items[0], nil
+		}
+	}
+	return api.Action{}, action.Refuse(action.WrongState, "The month is closed: signed off, and its difference is posted.")
 }
