@@ -24,6 +24,18 @@ func NewID(prefix string) string {
 	var b [18]byte // two bytes too many: the last millisecond bytes come from a uint64
 	binary.BigEndian.PutUint64(b[:8], uint64(time.Now().UnixMilli()))
 	rand.Read(b[8:])
+	return spelled(prefix, b)
+}
+
+// IDAt returns the first id that NewID can make at a moment: ids made later sort
+// after it, by the clock of the process that makes them.
+func IDAt(prefix string, at time.Time) string {
+	var b [18]byte
+	binary.BigEndian.PutUint64(b[:8], uint64(max(0, at.UnixMilli())))
+	return spelled(prefix, b)
+}
+
+func spelled(prefix string, b [18]byte) string {
 	high, low := binary.BigEndian.Uint64(b[2:10]), binary.BigEndian.Uint64(b[10:])
 	var text [idChars]byte
 	for i := idChars - 1; i >= 0; i-- {

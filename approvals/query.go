@@ -20,6 +20,7 @@ type Filter struct {
 	Ref       string // any id or hash of the action
 	Approver  string // person id
 	From, To  *time.Time
+	Took      *Took  // of the newest that the other members let through, at most Looked
 	Before    string // id of the last action seen
 	Limit     int
 }

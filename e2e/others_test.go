@@ -132,7 +132,7 @@ func TestAnAuditorSeesAndDecidesNothing(t *testing.T) {
 func TestPagesByRole(t *testing.T) {
 	t.Parallel()
 	c := orSkip(t, here.demo)
-	everybody := []string{"/approvals", "/history", "/tools", "/account"}
+	everybody := []string{"/approvals", "/history", "/overview", "/tools", "/account"}
 	looking := []string{"/people", "/clients"}
 	changing := []string{"/people/new", "/clients/new"}
 	for role, may := range map[string][]string{"support": everybody, "ops": everybody, "auditor": append(everybody, looking...),

@@ -238,7 +238,7 @@ func (s *scene) outside() []shown {
 func (s *scene) supports() []shown {
 	pages := []shown{at("approvals", "/approvals"), at("approvals-others", "/approvals?tab=others"), at("approvals-all", "/approvals?tab=all"),
 		at("approvals-filtered", "/approvals?target=nothing-like-it"), at("history", "/history"), at("history-filtered", "/history?q=act_nothing"),
-		at("history-outcome", "/history?outcome=result_unknown"), at("tools", "/tools"), at("tools-none", "/tools?q=nothing-like-it"),
+		at("history-outcome", "/history?outcome=result_unknown"), at("overview", "/overview"), at("tools", "/tools"), at("tools-none", "/tools?q=nothing-like-it"),
 		at("tool", "/tools/"+s.tool), at("account", "/account"), at("prove", "/account/prove?next=/approvals"),
 		at("guide", "/demo"), at("faults", "/demo/faults"), at("try", "/demo/try"),
 		refusal("try-wrong", http.StatusUnprocessableEntity, func(p *tab) { p.open("/demo/try").fill("#payload", `{"room": 7}`).follow("main button") })}
@@ -265,7 +265,7 @@ func (s *scene) supports() []shown {
 // chinese are pages in the other language.
 func (s *scene) chinese() []shown {
 	pages := []shown{{"approvals-chinese", http.StatusOK, func(p *tab) { p.open("/approvals").follow(".switch button") }},
-		at("history-chinese", "/history"), at("tool-chinese", "/tools/"+s.tool), at("account-chinese", "/account")}
+		at("history-chinese", "/history"), at("overview-chinese", "/overview"), at("tool-chinese", "/tools/"+s.tool), at("account-chinese", "/account")}
 	for _, name := range []string{"hostile", "rejected", "applied", "unknown", "failed"} {
 		pages = append(pages, at("action-"+name+"-chinese", s.of(name)))
 	}
@@ -288,7 +288,7 @@ func (s *scene) seconds() []shown {
 // auditors look at everything and decide nothing.
 func (s *scene) auditors() []shown {
 	return []shown{at("auditor-approvals", "/approvals"), at("auditor-approvals-all", "/approvals?tab=all"), at("auditor-action", s.of("proposed")),
-		at("auditor-shop", s.of("shop")), at("auditor-bare", s.of("bare")), at("auditor-people", "/people"), at("auditor-clients", "/clients"),
+		at("auditor-shop", s.of("shop")), at("auditor-bare", s.of("bare")), at("auditor-overview", "/overview"), at("auditor-people", "/people"), at("auditor-clients", "/clients"),
 		{"auditor-person", http.StatusOK, func(p *tab) { p.open("/people").follow("main td a") }},
 		{"auditor-client", http.StatusOK, func(p *tab) { p.open("/clients").follow("main td a") }},
 		at("tool-full", "/tools/catalog.set_price"), at("tool-bare", "/tools/mail.send_message")}

@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"context"
 	"encoding/base64"
 	"fmt"
 	"net/http"
@@ -70,13 +71,14 @@ func (s *server) showApprovals(w http.ResponseWriter, r *http.Request, c caller)
 	if err != nil {
 		return err
 	}
-	actions, now, err := s.Pages.Queue(r.Context(), f)
+	nobody := r.URL.Query().Get("nobody") != ""
+	actions, now, err := s.queue(r.Context(), f, nobody)
 	if err != nil {
 		return err
 	}
 	ctx := speaking(r, c, now)
 	q := web.Queue{Tab: tab, Counts: map[web.Tab]web.Count{}, ReadAt: now, FirstPage: f.After.ID == "",
-		Filter: web.QueueFilter{Tool: f.Tool, Target: web.Outside(f.Target), Expiring: f.Expiring > 0}}
+		Filter: web.QueueFilter{Tool: f.Tool, Target: web.Outside(f.Target), Expiring: f.Expiring > 0, Nobody: nobody}}
 	if len(actions) > queuePage {
 		actions = actions[:queuePage]
 		last := actions[queuePage-1]
@@ -85,16 +87,8 @@ func (s *server) showApprovals(w http.ResponseWriter, r *http.Request, c caller)
 	if q.Rows, err = s.rows(r, c, actions, string(langOf(r, c))); err != nil {
 		return err
 	}
-	for name, t := range queueTabs {
-		each := f
-		each.Tab = t
-		n, err := s.Pages.QueueCount(r.Context(), each, "", countMost)
-		if err != nil {
-			return err
-		}
-		if n >= 0 {
-			q.Counts[name] = count(n)
-		}
+	if err := s.countTabs(r.Context(), &q, f); err != nil {
+		return err
 	}
 	if err := s.furnish(r, c, &q, newest); err != nil {
 		return err
@@ -104,6 +98,33 @@ func (s *server) showApprovals(w http.ResponseWriter, r *http.Request, c caller)
 		frame.Flash = s.decidedFlash(r, c)
 	}
 	return s.show(ctx, w, http.StatusOK, web.ApprovalsPage(frame, q))
+}
+
+// queue reads a page of the queue, of what nobody can approve if asked to.
+func (s *server) queue(ctx context.Context, f approvals.QueueFilter, nobody bool) ([]action.Action, time.Time, error) {
+	if !nobody {
+		return s.Pages.Queue(ctx, f)
+	}
+	found, _, now, _, err := s.stuck(ctx, f)
+	return found[:min(len(found), f.Limit)], now, err
+}
+
+// countTabs counts what each tab holds. What nobody can approve is not counted.
+func (s *server) countTabs(ctx context.Context, q *web.Queue, f approvals.QueueFilter) error {
+	if q.Filter.Nobody {
+		return nil
+	}
+	for name, t := range queueTabs {
+		f.Tab = t
+		n, err := s.Pages.QueueCount(ctx, f, "", countMost)
+		if err != nil {
+			return err
+		}
+		if n >= 0 {
+			q.Counts[name] = count(n)
+		}
+	}
+	return nil
 }
 
 // furnish adds the choice of tools, the stream of news and, while the console
@@ -124,7 +145,9 @@ func (s *server) furnish(r *http.Request, c caller, q *web.Queue, newest string)
 			stream[name] = values
 		}
 	}
-	q.StreamURL = "/approvals/stream?" + stream.Encode()
+	if !q.Filter.Nobody { // of which nobody keeps count
+		q.StreamURL = "/approvals/stream?" + stream.Encode()
+	}
 	if newest == "" {
 		q.Setup, err = s.firstSteps(r, c, len(tools))
 	}

@@ -44,6 +44,9 @@ func (s *server) historyAsked(r *http.Request, c caller) (approvals.Filter, web.
 	}
 	f.From, shown.From = day(q.Get("from"), zone, 0, "/from", refusal)
 	f.To, shown.To = day(q.Get("to"), zone, 1, "/to", refusal)
+	if took := web.PaceBucket(q.Get("took")); slices.Contains(web.PaceBuckets(), took) {
+		shown.Took, f.Took = took, tookOf(took)
+	}
 	if before := q.Get("after"); action.ValidID("act", before) {
 		f.Before = before
 	}
@@ -54,6 +57,14 @@ func (s *server) historyAsked(r *http.Request, c caller) (approvals.Filter, web.
 		return f, shown, refusal
 	}
 	return f, shown, nil
+}
+
+func tookOf(b web.PaceBucket) *approvals.Took {
+	if b == web.PaceNobody {
+		return &approvals.Took{Nobody: true}
+	}
+	from, to := b.Span()
+	return &approvals.Took{From: from, To: to}
 }
 
 // refOf is what somebody looks for. A hash may be given without the name of its

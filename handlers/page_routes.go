@@ -27,6 +27,7 @@ func pageRoutes() []route {
 		{post, "/actions/{id}/review", "review", signedIn(), (*server).reviewAction, 0, nil},
 		{get, "/history", "history", signedIn(), (*server).showHistory, 0, nil},
 		{get, "/history.csv", "historyFile", signedIn(), (*server).historyFile, maxWait, nil},
+		{get, "/overview", "overview", signedIn(), (*server).showOverview, 0, nil},
 		{get, "/tools", "tools", signedIn(), (*server).showTools, 0, nil},
 		{get, "/tools/{name}", "tool", signedIn(), (*server).showTool, 0, nil},
 	}, triageRoutes(), accountRoutes(), adminRoutes())

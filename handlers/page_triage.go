@@ -56,15 +56,34 @@ func triageAsked(r *http.Request, c caller) (web.TriageTab, triage.CaseFilter) {
 		After: caseCursor(q.Get("after")), Limit: triagePage + 1}
 }
 
+// aged limits cases to an age as of a moment, where the address names one.
+func aged(r *http.Request, f *triage.CaseFilter, now time.Time) web.AgeBucket {
+	age := web.AgeBucket(r.URL.Query().Get("age"))
+	if !slices.Contains(web.AgeBuckets(), age) || f.Tab == triage.TabSettled {
+		return ""
+	}
+	from, to := age.Span()
+	f.To = new(now.Add(-from))
+	if to > 0 {
+		f.From = new(now.Add(-to))
+	}
+	return age
+}
+
 // showTriage is the queue of unknown results.
 func (s *server) showTriage(w http.ResponseWriter, r *http.Request, c caller) error {
 	tab, f := triageAsked(r, c)
+	at, err := s.clock(r.Context(), c)
+	if err != nil {
+		return err
+	}
+	age := aged(r, &f, at)
 	actions, now, err := s.CaseReads.Cases(r.Context(), f)
 	if err != nil {
 		return err
 	}
 	p := web.TriagePage{Tab: tab, Counts: map[web.TriageTab]web.Count{}, ReadAt: now, FirstPage: f.After == nil, Settles: c.session.Person.Has(people.RoleOps),
-		Filter: web.TriageFilter{Tool: f.Tool, Query: web.Outside(f.Ref)}}
+		Filter: web.TriageFilter{Tool: f.Tool, Query: web.Outside(f.Ref), Age: age}}
 	if len(actions) > triagePage {
 		actions = actions[:triagePage]
 		p.NextURL = pageAfter(r.URL, caseCursorText(triage.CursorAt(actions[triagePage-1], f.Tab)))
@@ -76,7 +95,7 @@ func (s *server) showTriage(w http.ResponseWriter, r *http.Request, c caller) er
 		if name == web.TriageSettled {
 			continue // nobody waits for what is over
 		}
-		n, err := s.CaseReads.CaseCount(r.Context(), triage.CaseFilter{Viewer: f.Viewer, Tab: t, Tool: f.Tool, Ref: f.Ref}, countMost)
+		n, err := s.CaseReads.CaseCount(r.Context(), triage.CaseFilter{Viewer: f.Viewer, Tab: t, Tool: f.Tool, Ref: f.Ref, From: f.From, To: f.To}, countMost)
 		if err != nil {
 			return err
 		}

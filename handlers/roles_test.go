@@ -57,6 +57,9 @@ func calls() map[string]func(e *env) request {
 			a := e.confirmed(stage.SetPrice)
 			return request{method: post, path: ref(a, "/claim"), body: bound(a, action.NewID("clm"))}
 		},
+		"noteExecutor": func(*env) request {
+			return request{method: post, path: "/v1/executors", body: api.Executor{Instance: action.NewID("ins"), Tools: []string{"shop.*"}, Systems: []api.SystemHealth{}}}
+		},
 		"renew": func(e *env) request {
 			a, claim := e.claimed(stage.SetPrice)
 			return request{method: post, path: id(a, "/lease"), body: api.Renew{ClaimID: claim}}
@@ -191,6 +194,8 @@ func TestLimitedKeys(t *testing.T) {
 				if items := into[api.List[api.Case]](a.want(200)).Items; len(items) > 0 {
 					t.Errorf("%s sees %d cases", role, len(items))
 				}
+			case "noteExecutor":
+				a.want(200) // says nothing about any tool but its own
 			case "work":
 				if items := into[api.WorkList](a.want(200)).Items; len(items) > 0 {
 					t.Errorf("%s is offered %d actions", role, len(items))

@@ -125,6 +125,9 @@ func executorRoutes(executor access) []route {
 	return []route{
 		{get, "/v1/work", "work", executor, (*server).work, maxWait, &call{status: 200, answer: api.WorkList{}, query: workParams(),
 			about: "What an executor should do now, oldest first. With wait: as soon as there is something.", refuses: refuses(action.InvalidArgument)}},
+		{post, "/v1/executors", "noteExecutor", executor, (*server).noteExecutor, 0, &call{status: 200, body: api.Executor{}, answer: api.ExecutorNoted{},
+			about:   "Say who is at work and which business systems do not answer, several times a minute, for people to see. Nothing depends on it.",
+			refuses: refuses(action.Malformed, action.TooLarge, action.InvalidArgument)}},
 		{get, "/v1/confirmations/{ref}", "getConfirmation", everyKey(), (*server).getConfirmation, 0, &call{status: 200, answer: api.ConfirmationState{},
 			about: "What a confirmation stands for."}},
 		{post, "/v1/confirmations/{ref}/verify", "verify", everyKey(), (*server).verify, 0, &call{status: 200, body: api.Verify{}, answer: api.Verified{},

@@ -33,6 +33,7 @@ type Config struct {
 	Reads     Reads
 	Pages     PageReads
 	CaseReads CaseReads
+	Overview  OverviewReads
 	Directory DirectoryReads
 	Ready     func(context.Context) error // says why the console cannot serve now
 	Stopping  <-chan struct{}             // closed when the console shuts down: those who wait are answered; nil: never

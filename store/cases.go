@@ -75,6 +75,12 @@ func cases(f triage.CaseFilter) *where {
 	if f.Ref != "" {
 		w.named(f.Ref)
 	}
+	if f.From != nil {
+		w.add("a.case_since >= ?", *f.From)
+	}
+	if f.To != nil {
+		w.add("a.case_since < ?", *f.To)
+	}
 	if len(f.Keys) > 0 {
 		w.add("a.refs && ?", pq.StringArray(f.Keys))
 	}

@@ -72,8 +72,10 @@ func (w *where) see(v people.Viewer) {
 func (w *where) in(state action.State) {
 	switch state {
 	case "":
-	case action.Proposed, action.Confirmed:
+	case action.Proposed:
 		w.add("a.state = ? AND a.due_at > (SELECT app_now())", state)
+	case action.Confirmed: // all of them are work, of which there is an index
+		w.add("a.work = 'execute' AND a.state = ? AND a.due_at > (SELECT app_now())", state)
 	case action.Expired:
 		w.add("(a.state = 'expired' OR a.state IN ('proposed', 'confirmed') AND a.due_at <= (SELECT app_now()))")
 	default:
@@ -96,7 +98,7 @@ func (db *DB) Actions(ctx context.Context, f approvals.Filter) ([]action.Action,
 	w.see(f.Viewer)
 	for _, c := range []struct{ condition, value string }{
 		{"a.tool = ?", f.Tool}, {"a.actor_id = ?", f.ActorID}, {"a.task_id = ?", f.TaskID},
-		{"a.claimed_by = ?", f.ClaimedBy}, {"a.id < ?", f.Before},
+		{"a.claimed_by = ?", f.ClaimedBy},
 	} {
 		if c.value != "" {
 			w.add(c.condition, c.value)
@@ -126,6 +128,12 @@ func (db *DB) Actions(ctx context.Context, f approvals.Filter) ([]action.Action,
 	if f.To != nil {
 		w.add("a.created_at < ?", *f.To)
 	}
+	if f.Took != nil {
+		w.tookIn(*f.Took, f.From)
+	}
+	if f.Before != "" {
+		w.add("a.id < ?", f.Before)
+	}
 	w.args = append(w.args, f.Limit)
 	return db.listed(ctx, fmt.Sprintf("SELECT a.id FROM actions a %s ORDER BY a.id DESC LIMIT $%d", w.String(), len(w.args)), w.args)
 }
@@ -154,9 +162,6 @@ func (db *DB) Queue(ctx context.Context, f approvals.QueueFilter) ([]action.Acti
 	return db.listed(ctx, fmt.Sprintf("SELECT a.id FROM actions a %s ORDER BY a.expires_at, a.id LIMIT $%d", w.String(), len(w.args)), w.args)
 }
 
-// looked is how many of the most urgent proposals a count looks at.
-const looked = 1000
-
 // QueueCount counts a tab of the queue, up to most; of what came after an id,
 // if one is given. It is -1 when it would take too long to know: so many wait
 // that looking at the most urgent does not tell.
@@ -174,7 +179,7 @@ func (db *DB) QueueCount(ctx context.Context, f approvals.QueueFilter, after str
 WITH urgent AS (
     SELECT * FROM actions WHERE state = 'proposed' AND expires_at > (SELECT app_now()) ORDER BY expires_at, id LIMIT %[1]d)
 SELECT CASE WHEN %[4]t AND n < $%[3]d AND (SELECT count(*) FROM urgent) = %[1]d THEN -1 ELSE n END
-FROM (SELECT count(*) AS n FROM (SELECT FROM %[5]s %[2]s LIMIT $%[3]d) q) c`, looked, w.String(), len(w.args), after == "", from), w.args...)
+FROM (SELECT count(*) AS n FROM (SELECT FROM %[5]s %[2]s LIMIT $%[3]d) q) c`, approvals.Looked, w.String(), len(w.args), after == "", from), w.args...)
 	return n, err
 }
 

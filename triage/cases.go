@@ -28,8 +28,10 @@ type CaseFilter struct {
 	Viewer people.Viewer
 	Tab    CaseTab
 	Tool   string
-	Ref    string   // any id or hash of the action
-	Keys   []string // execution keys
+	Ref    string     // any id or hash of the action
+	Keys   []string   // execution keys
+	From   *time.Time // opened at or after
+	To     *time.Time // opened before
 	After  *CaseCursor
 	Limit  int
 }
@@ -39,6 +41,17 @@ type CaseCursor struct {
 	KeyUntil *time.Time `json:"k,omitempty"`
 	At       time.Time  `json:"t"` // when it was opened; when it was closed among the settled
 	ID       string     `json:"i"` // of the action
+}
+
+// Looked is how many open cases an overview looks at, the oldest first.
+const Looked = 1000
+
+// CaseAge is since when a case is open, and what it waits for.
+type CaseAge struct {
+	ID      string    `db:"case_id"`
+	Since   time.Time `db:"case_since"`
+	Person  bool      `db:"needs_person"`
+	Pending bool      `db:"case_pending"` // a verdict waits for a second person
 }
 
 // CursorAt is the cursor of a case in a tab.

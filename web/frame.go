@@ -20,6 +20,7 @@ const (
 	Approvals Section = "approvals"
 	Triage    Section = "triage"
 	History   Section = "history"
+	Overview  Section = "overview"
 	Tools     Section = "tools"
 	People    Section = "people"
 	Clients   Section = "clients"

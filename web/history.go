@@ -13,7 +13,7 @@ type HistoryPage struct {
 }
 
 // HistoryFilter is what the address narrows the history to. Its form is a GET
-// with the parameters q, from, to, zone, tool, outcome and approver.
+// with the parameters q, from, to, zone, tool, outcome, approver and took.
 type HistoryFilter struct {
 	Query    Text   // any id, key or hash
 	From     string // 2026-11-01, inclusive, in Zone; "" is open
@@ -24,11 +24,12 @@ type HistoryFilter struct {
 	Tools    []string
 	Outcome  State // "" is every one
 	Approver Text
+	Took     PaceBucket // "" for any time
 }
 
 // active reports whether anything is narrowed.
 func (f HistoryFilter) active() bool {
-	return !f.Query.Empty() || f.From != "" || f.To != "" || f.Tool != "" || f.Outcome != "" || !f.Approver.Empty()
+	return !f.Query.Empty() || f.From != "" || f.To != "" || f.Tool != "" || f.Outcome != "" || !f.Approver.Empty() || f.Took != ""
 }
 
 // HistoryRow is one action that is over, or running.

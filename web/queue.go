@@ -32,22 +32,28 @@ type QueueFilter struct {
 	Tool     string   // one of Tools, or ""
 	Target   Text     // as the address says
 	Expiring bool     // only what expires soon
+	Nobody   bool     // only what nobody can approve
 	Tools    []string // names to choose from
 }
 
 // active reports whether anything is narrowed.
-func (f QueueFilter) active() bool { return f.Tool != "" || !f.Target.Empty() || f.Expiring }
+func (f QueueFilter) active() bool {
+	return f.Tool != "" || !f.Target.Empty() || f.Expiring || f.Nobody
+}
 
 // url is the address of a tab with the same filter.
 func (q Queue) url(t Tab) string {
-	tab, expiring := string(t), ""
+	tab, expiring, nobody := string(t), "", ""
 	if t == TabMine {
 		tab = ""
 	}
 	if q.Filter.Expiring {
 		expiring = "1"
 	}
-	return urlWith("/approvals", "tab", tab, "tool", q.Filter.Tool, "target", q.Filter.Target.s, "expiring", expiring)
+	if q.Filter.Nobody {
+		nobody = "1"
+	}
+	return urlWith("/approvals", "tab", tab, "tool", q.Filter.Tool, "target", q.Filter.Target.s, "expiring", expiring, "nobody", nobody)
 }
 
 // Row is one action in the queue. A row has no button: deciding needs its page.

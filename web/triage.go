@@ -32,13 +32,14 @@ type TriagePage struct {
 
 // TriageFilter is what the address of the unknown results narrows them to.
 type TriageFilter struct {
-	Tool  string   // one of Tools, or ""
-	Tools []string // names to choose from
-	Query Text     // target or key
+	Tool  string    // one of Tools, or ""
+	Tools []string  // names to choose from
+	Query Text      // target or key
+	Age   AgeBucket // "" for every age
 }
 
 // active reports whether anything is narrowed.
-func (f TriageFilter) active() bool { return f.Tool != "" || !f.Query.Empty() }
+func (f TriageFilter) active() bool { return f.Tool != "" || !f.Query.Empty() || f.Age != "" }
 
 // url is the address of a tab with the same filter.
 func (p TriagePage) url(t TriageTab) string {
@@ -46,7 +47,7 @@ func (p TriagePage) url(t TriageTab) string {
 	if t == TriagePerson {
 		tab = ""
 	}
-	return urlWith("/triage", "tab", tab, "tool", p.Filter.Tool, "q", p.Filter.Query.s)
+	return urlWith("/triage", "tab", tab, "tool", p.Filter.Tool, "q", p.Filter.Query.s, "age", string(p.Filter.Age))
 }
 
 // CaseGroup is cases with one cause: the same tool failed in the same way

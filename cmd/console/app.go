@@ -61,6 +61,7 @@ func startApp(ctx context.Context, db *database, o appConfig) (*app, error) {
 		Reads:     db,
 		Pages:     db,
 		CaseReads: db,
+		Overview:  db,
 		Directory: db,
 		Ready:     db.Ping,
 		Stopping:  stopping,

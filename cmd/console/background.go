@@ -32,6 +32,7 @@ func startBackground(db *database, callbacks *triage.Callbacks, log *slog.Logger
 	loop("join callbacks", time.Second, callbacks.JoinParked)
 	loop("tidy credentials", time.Hour, db.TidyCredentials)
 	loop("tidy callbacks", time.Hour, db.TidyCallbacks)
+	loop("tidy executors", time.Hour, db.TidyExecutors)
 	return b
 }
 
