@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"net"
+	"sync"
 
 	"countersign/execution"
 	"countersign/execution/mcpserver"
@@ -66,7 +67,9 @@ func runMCP(ctx context.Context, c *call) error {
 	if err != nil {
 		return err
 	}
-	server := startHTTP(ln, mcpserver.Handler(client, f.options), f.secure, f.log, nil)
+	stopping := make(chan struct{})
+	f.options.Stopping = stopping
+	server := startHTTP(ln, mcpserver.Handler(client, f.options), f.secure, f.log, sync.OnceFunc(func() { close(stopping) }))
 	c.summary([]setting{{"mcp", localURL(ln.Addr(), f.secure != nil) + mcpserver.Path}, {"console", f.console}, {"entry", f.options.Entry}})
 	if tcp, ok := ln.Addr().(*net.TCPAddr); ok && !tcp.IP.IsLoopback() && f.secure == nil {
 		f.log.Warn("keys travel unencrypted: give --tls-cert and --tls-key, or put TLS in front")

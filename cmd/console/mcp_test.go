@@ -38,7 +38,8 @@ func (k bearing) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-// The program speaks MCP on its standard input and output, and over HTTP.
+// The program speaks MCP on its standard input and output, told as the guide
+// tells it, and over HTTP.
 func TestMCPCommand(t *testing.T) {
 	env := onDatabase(t)
 	env["COUNTERSIGN_SECRET"] = goodSecret()
@@ -47,8 +48,18 @@ func TestMCPCommand(t *testing.T) {
 	key := keyText.FindString(works(t, env, "", "client", "add", "agent", "--role", "proposer", "--owner", "admin"))
 	works(t, env, "", "tools", "apply", contractIn(t, `{"name": "shop.pack", "input_schema": {"type": "object"}}`))
 
-	cmd := exec.Command(os.Args[0], "mcp", "--console", url)
-	cmd.Env = append(cmd.Env, asProgram+"=1", "PATH="+os.Getenv("PATH"), "COUNTERSIGN_KEY="+key)
+	var told struct {
+		Servers map[string]struct {
+			Args []string          `json:"args"`
+			Env  map[string]string `json:"env"`
+		} `json:"mcpServers"`
+	}
+	text := containing(t, blocks(t, "docs/plug-in.md", "json"), "mcpServers")
+	if err := json.Unmarshal([]byte(text), &told); err != nil || told.Servers["countersign"].Env["COUNTERSIGN_KEY"] == "" {
+		t.Fatalf("%v in %s", err, text)
+	}
+	cmd := exec.Command(os.Args[0], told.Servers["countersign"].Args...)
+	cmd.Env = append(cmd.Env, asProgram+"=1", "PATH="+os.Getenv("PATH"), "COUNTERSIGN_URL="+url, "COUNTERSIGN_KEY="+key)
 	var errs output
 	cmd.Stderr = &errs
 	if text := asked(t, &mcp.CommandTransport{Command: cmd}); !strings.Contains(text, "shop.pack") {

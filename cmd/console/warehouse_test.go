@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -15,6 +16,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	"countersign/execution/api"
@@ -172,12 +174,13 @@ func (w *warehouse) until(t *testing.T, a *api.Action, what string, holds func()
 // run follows the document: contracts, executor, and then propose, approve,
 // execute, read back; and an answer that is lost.
 func (w *warehouse) run(t *testing.T) {
+	var executor *process
 	for _, line := range strings.Split(containing(t, blocks(t, httpGuide, ""), "console tools apply"), "\n") {
 		line, _, _ = strings.Cut(line, "#")
 		switch args := strings.Fields(line); {
 		case len(args) == 0:
 		case args[1] == "executor":
-			spawnIn(t, w.dir, environment{"COUNTERSIGN_URL": w.Console, "COUNTERSIGN_KEY": w.Keys.Executor}, args[1:]...)
+			executor = spawnIn(t, w.dir, environment{"COUNTERSIGN_URL": w.Console, "COUNTERSIGN_KEY": w.Keys.Executor}, args[1:]...)
 		default:
 			p := spawnIn(t, w.dir, environment{"COUNTERSIGN_DATA": w.data}, args[1:]...)
 			if <-p.ended; !p.cmd.ProcessState.Success() || strings.Count(p.out.String(), "new") != 4 {
@@ -198,6 +201,10 @@ func (w *warehouse) run(t *testing.T) {
 	credit := w.approved(t, "warehouse.give_credit", `{"customer_id":"c-1","amount":5}`)
 	w.reaches(t, credit.ID, "applied")
 	w.losesAnAnswer(t)
+	if state := executor.signal(t, syscall.SIGTERM); !state.Success() {
+		t.Errorf("the executor ended with %v", state)
+	}
+	w.runsInGo(t)
 }
 
 // losesAnAnswer gives a credit whose answer is lost: nobody knows, a person is
@@ -222,5 +229,33 @@ func (w *warehouse) losesAnAnswer(t *testing.T) {
 	}
 	if len(credits) != 1 || credits[0].Key != a.ExecutionKey {
 		t.Errorf("the service has %+v", credits)
+	}
+}
+
+// runsInGo executes with the program of docs/plug-in.md.
+func (w *warehouse) runsInGo(t *testing.T) {
+	t.Helper()
+	w.write(t, "main.go", containing(t, blocks(t, "docs/plug-in.md", "go"), "execution.New("))
+	program := filepath.Join(w.dir, "executor")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", program, filepath.Join(w.dir, "main.go"))
+	build.Dir = filepath.Join("..", "..")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	cmd := exec.CommandContext(t.Context(), program)
+	cmd.Env = []string{"COUNTERSIGN_URL=" + w.Console, "COUNTERSIGN_KEY=" + w.Keys.Executor, "WAREHOUSE_URL=" + w.door.URL}
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	var errs output
+	cmd.Stderr = &errs
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	w.mu.Lock()
+	w.lose = false
+	w.mu.Unlock()
+	a := w.approved(t, "warehouse.set_price", `{"product_id":"mug-1","price":14}`)
+	w.reaches(t, a.ID, "applied")
+	if err := errors.Join(cmd.Process.Signal(syscall.SIGTERM), cmd.Wait()); err != nil {
+		t.Errorf("it ended with %v: %s", err, errs.String())
 	}
 }

@@ -23,6 +23,8 @@ type Options struct {
 	ActorID string       // on whose behalf everything is proposed; "": each proposal says
 	Version string       // of the program, told to clients
 	Logger  *slog.Logger // nil: slog.Default()
+
+	Stopping <-chan struct{} // closed when the program is about to end: what waits on purpose stops waiting
 }
 
 const instructions = `People approve here what you want done. Find the tool with list_tools, propose with propose_action, and give the user the page on which a person decides. Nothing has happened before that: see get_action. Tell a customer only what what_may_i_say allows, and never that something is done because you proposed it. A repeated proposal is the same action, not a second one.`

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"countersign/action"
 	"countersign/execution"
@@ -35,6 +36,7 @@ func setPrice(product, more string) string {
 // An agent finds a tool, proposes, waits for people and learns what it may say,
 // over both transports alike.
 func TestAnAgentProposes(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	sessions := map[string]*mcp.ClientSession{
 		"streams": e.overStreams(e.client, mcpserver.Options{Entry: "chat"}),
@@ -71,6 +73,7 @@ func TestAnAgentProposes(t *testing.T) {
 // Whatever an agent does twice is proposed once: the same call, the same in
 // other words, one whose answer was lost, and one after it was done.
 func TestReport25_ARepeatedCallIsTheSameAction(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	s := e.overStreams(e.client, mcpserver.Options{Entry: "chat"})
 	tool := e.Tool(stage.Contract("shop.again", "", "")).Name
@@ -111,8 +114,35 @@ func TestReport25_ARepeatedCallIsTheSameAction(t *testing.T) {
 	}
 }
 
+// What nobody has to approve is confirmed at once, and no less new for it.
+// Whoever waits for more is told what there is when the program ends.
+func TestWaitingEndsWithTheProgram(t *testing.T) {
+	t.Parallel()
+	e := newEnv(t)
+	stopping := make(chan struct{})
+	s := e.overStreams(e.client, mcpserver.Options{Entry: "chat", Stopping: stopping})
+	a := e.call(s, "propose_action", strings.Replace(setPrice("sku-9", ""), stage.SetPrice, stage.Small, 1))
+	if a.State != "confirmed" || a.Note != "" {
+		t.Fatalf("proposed %s", a.text)
+	}
+	said := make(chan answer, 1)
+	go func() {
+		said <- e.call(s, "get_action", fmt.Sprintf(`{"action_id": %q, "wait_seconds": 60, "known_version": %d}`, a.ActionID, a.Version))
+	}()
+	close(stopping)
+	select {
+	case now := <-said:
+		if now.refused || now.State != "confirmed" {
+			t.Errorf("it says %s", now.text)
+		}
+	case <-time.After(40 * time.Second):
+		t.Error("it still waits")
+	}
+}
+
 // Refusals are answers of the tool: code, places, and what to do about it.
 func TestRefusalsSayTheWayOut(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	hidden := e.Tool(strings.Replace(stage.Contract("shop.hidden", "", ""), "mode: write", "mode: write\nentries: [workflow]", 1)).Name
 	s := e.overStreams(e.client, mcpserver.Options{Entry: "chat", ActorID: "u-17"})
@@ -155,6 +185,7 @@ func TestRefusalsSayTheWayOut(t *testing.T) {
 // There are four tools and nothing else, and with an admin's key they reach
 // nothing more of the console: no decision, no settlement, no contract.
 func TestNothingElseIsReachable(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	admin := e.Client("everything", e.Admin, people.RoleAdmin, people.RoleProposer, people.RoleExecutor, people.RoleReader)
 	s := e.overHTTP(e.serve(mcpserver.Options{Entry: "chat"}), e.key(admin))
@@ -204,6 +235,7 @@ func TestNothingElseIsReachable(t *testing.T) {
 // Over HTTP every request says who it is; web pages and names that are not this
 // machine's get nowhere, and a key is nobody else's.
 func TestHTTPIsGuarded(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	address := e.serve(mcpserver.Options{Entry: "chat"})
 	const body = `{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "list_tools", "arguments": {}}}`

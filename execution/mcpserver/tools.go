@@ -151,12 +151,30 @@ func (a *agent) get(ctx context.Context, raw json.RawMessage) (any, error) {
 	if args.WaitSeconds == 0 {
 		found, err = a.console.Get(ctx, args.ActionID)
 	} else {
-		found, err = a.console.Await(ctx, args.ActionID, args.KnownVersion, time.Duration(args.WaitSeconds)*time.Second)
+		found, err = a.await(ctx, args.ActionID, args.KnownVersion, time.Duration(args.WaitSeconds)*time.Second)
 	}
 	if err != nil {
 		return nil, err
 	}
 	return viewOf(found), nil
+}
+
+// await waits for a change, but not longer than the program lives.
+func (a *agent) await(ctx context.Context, id string, since int64, wait time.Duration) (api.Action, error) {
+	waiting, leave := context.WithCancel(ctx)
+	defer leave()
+	go func() {
+		select {
+		case <-a.options.Stopping:
+			leave()
+		case <-waiting.Done():
+		}
+	}()
+	found, err := a.console.Await(waiting, id, since, wait)
+	if err != nil && waiting.Err() != nil && ctx.Err() == nil {
+		return a.console.Get(ctx, id)
+	}
+	return found, err
 }
 
 func (a *agent) say(ctx context.Context, raw json.RawMessage) (any, error) {
