@@ -27,11 +27,13 @@ func TestTheGuide(t *testing.T) {
 	mia.enter(support)
 	olga.enter(ops)
 
-	// The three that need only a decision run meanwhile.
+	// Those that need only a decision run meanwhile.
 	price := mia.play("price")
 	mia.says("list applies from today").approve()
 	refund := mia.play("timeout")
 	mia.says("arrived broken").approve()
+	message := mia.play("message")
+	mia.says("accepted in memory only").approve()
 	lied := mia.play("lie")
 	mia.says("no longer needed").approve()
 
@@ -52,6 +54,9 @@ func TestTheGuide(t *testing.T) {
 	mia.open("/demo").says("Done, read back")
 	if a := c.reaches(t, refund, "applied"); a.HandlerExecutions != 1 || a.Receipts[0].Outcome != "UNKNOWN" {
 		t.Errorf("paid %d times, receipts %+v", a.HandlerExecutions, a.Receipts)
+	}
+	if a := c.reaches(t, message, "accepted"); a.Statement.Level != "accepted" {
+		t.Errorf("of a message in memory may be said: %s", a.Statement.Level)
 	}
 	c.reaches(t, ledger, "applied")
 	mia.play("ledger")

@@ -38,7 +38,7 @@ type Fault struct {
 
 // FaultSystems are the demo's systems that can be broken.
 func FaultSystems() []string {
-	return []string{"catalog", "refunds", "orders", "notes", "ledger", "service"}
+	return []string{"catalog", "refunds", "orders", "notes", "ledger", "service", "messages"}
 }
 
 // FaultKinds are the ways to break one, from the harmless to the treacherous.

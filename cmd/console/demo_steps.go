@@ -27,6 +27,7 @@ func scenes() []scene {
 		{"price", (*guide).aPrice, nil},
 		{"stale", (*guide).aPrice, (*guide).anotherPrice},
 		{"timeout", (*guide).refundThatTimesOut, nil},
+		{"message", (*guide).messageInMemory, nil},
 		{"lie", (*guide).cancelThatLies, nil},
 		{"ledger", (*guide).nextOfTheLedger, nil},
 	}
@@ -104,6 +105,11 @@ func (g *guide) refundThatTimesOut(ctx context.Context) (api.Action, error) {
 		return api.Action{}, err
 	}
 	return g.agent.client.Propose(ctx, refund(o, o.Refundable, "arrived broken"), "")
+}
+
+func (g *guide) messageInMemory(ctx context.Context) (api.Action, error) {
+	idea, _ := g.agent.pager(ctx, nil)
+	return g.agent.client.Propose(ctx, idea, "")
 }
 
 func (g *guide) cancelThatLies(ctx context.Context) (api.Action, error) {
