@@ -100,7 +100,7 @@ func (s *Service) create(ctx context.Context, t action.Transition) (bool, error)
 // decides its first event.
 func (s *Service) prepare(ctx context.Context, client people.Client, p Proposal, op, digest string) (action.Transition, time.Time, error) {
 	var none action.Transition
-	tool, err := s.catalogue.Lately(ctx, p.Tool, p.Entry)
+	tool, err := s.catalogue.Lately(ctx, p.Tool, client.From(p.Entry))
 	if err != nil {
 		return none, time.Time{}, err
 	}
@@ -261,7 +261,7 @@ func (s *Service) Submit(ctx context.Context, client people.Client, id string, i
 		if err := s.underCap(ctx, client.ID); err != nil {
 			return nil, err
 		}
-		tool, err := s.catalogue.Active(ctx, a.Tool, a.Entry)
+		tool, err := s.catalogue.Active(ctx, a.Tool, client.From(a.Entry))
 		if err != nil {
 			return nil, err
 		}

@@ -5,13 +5,14 @@ import (
 	"io"
 	"net/http"
 	"net/http/cookiejar"
-	"net/url"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"countersign/action"
 	"countersign/execution"
+	"countersign/people"
 	"countersign/store/stage"
 )
 
@@ -49,31 +50,37 @@ func (b *bench) speaker() speaker {
 	jar, err := cookiejar.New(nil)
 	b.must(err)
 	s := speaker{b, client, &http.Client{Jar: jar}}
-	link, err := b.People.NewLink(b.T.Context(), stage.System(action.NewID("req")), b.Mia.ID, 3600e9)
-	b.must(err)
-	req, err := http.NewRequest(http.MethodPost, b.console.URL+"/login/"+link, nil)
-	b.must(err)
-	req.Header.Set("Origin", b.console.URL)
-	resp, err := s.person.Do(req)
-	b.must(err)
-	resp.Body.Close()
+	s.signIn(b.Mia)
 	return s
+}
+
+// signIn makes somebody else the reader of pages.
+func (s speaker) signIn(p people.Person) {
+	s.T.Helper()
+	link, err := s.People.NewLink(s.T.Context(), stage.System(action.NewID("req")), p.ID, time.Hour)
+	s.must(err)
+	req, err := http.NewRequest(http.MethodPost, s.console.URL+"/login/"+link, nil)
+	s.must(err)
+	req.Header.Set("Origin", s.console.URL)
+	resp, err := s.person.Do(req)
+	s.must(err)
+	resp.Body.Close()
 }
 
 var tags = regexp.MustCompile(`<[^>]*>`)
 
-// page is the text of an action's page.
-func (s speaker) page(id string) string {
+// page is the text of a page.
+func (s speaker) page(path string) string {
 	s.T.Helper()
-	resp, err := s.person.Get(s.console.URL + "/actions/" + id + "?" + url.Values{"lang": {"en"}}.Encode())
+	resp, err := s.person.Get(s.console.URL + path)
 	s.must(err)
 	defer resp.Body.Close()
 	raw, err := io.ReadAll(resp.Body)
 	s.must(err)
 	if resp.StatusCode != http.StatusOK {
-		s.T.Fatalf("the page of %s answers %d", id, resp.StatusCode)
+		s.T.Fatalf("%s answers %d", path, resp.StatusCode)
 	}
-	return html.UnescapeString(tags.ReplaceAllString(string(raw), " "))
+	return strings.Join(strings.Fields(html.UnescapeString(tags.ReplaceAllString(string(raw), " "))), " ")
 }
 
 // says checks that exactly the sentence of a level may be said, in the API and,
@@ -92,7 +99,7 @@ func (s speaker) says(id, level string) {
 			s.T.Errorf("%s, %s: may say %q and not %q, want %q and not %q", level, lang, said.MaySay, said.MustNotSay, want.may, want.not)
 		}
 	}
-	page := s.page(id)
+	page := s.page("/actions/" + id)
 	for other, sentence := range sentences {
 		for _, one := range sentence {
 			if strings.Contains(page, one.may) != (other == level && level != "waiting") {

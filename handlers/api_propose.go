@@ -11,6 +11,7 @@ import (
 	"countersign/action"
 	"countersign/approvals"
 	"countersign/execution/api"
+	"countersign/people"
 )
 
 // maxReason bounds what a program says for its proposal, in bytes.
@@ -41,6 +42,7 @@ func (s *server) propose(w http.ResponseWriter, r *http.Request, c caller) error
 	}
 	snap, replayed, err := s.Approvals.Propose(r.Context(), *c.client, p)
 	if err != nil {
+		s.noteRefused(r.Context(), c, p, err)
 		return err
 	}
 	w.Header().Set("Location", "/v1/actions/"+snap.Action.ID)
@@ -48,6 +50,18 @@ func (s *server) propose(w http.ResponseWriter, r *http.Request, c caller) error
 		w.Header().Set("Idempotent-Replayed", "true")
 	}
 	return s.respondAction(w, r, c, http.StatusCreated, snap)
+}
+
+// noteRefused puts a call around the catalogue into its client's record, where
+// people see it. A record that cannot be written does not change the answer.
+func (s *server) noteRefused(ctx context.Context, c caller, p approvals.Proposal, err error) {
+	reason := action.AsRefusal(err).Reason
+	if !slices.Contains([]string{"entry", "tool", "scope"}, reason) {
+		return
+	}
+	if err := s.People.NoteRefused(context.WithoutCancel(ctx), *c.client, people.Refused{Tool: p.Tool, Entry: p.Entry, Reason: reason}); err != nil {
+		s.Log.Warn("a refused call is not in the record", "client", c.client.ID, "tool", p.Tool, "error", err)
+	}
 }
 
 // entryPoints are where a proposal can come from.

@@ -139,6 +139,7 @@ func adminRecord(events []action.Event) []web.Admin {
 	for _, e := range events[max(0, len(events)-recordMax):] {
 		var data struct {
 			people.Grants
+			people.Refused
 			Entries []string `json:"entries"`
 			Prefix  string   `json:"prefix"`
 		}
@@ -146,8 +147,11 @@ func adminRecord(events []action.Event) []web.Admin {
 			continue
 		}
 		told := web.Admin{At: e.At, Kind: adminKind(e), By: web.Outside(e.By.Name), What: web.Outside(trustText(data.Grants, data.Entries))}
-		if data.Prefix != "" {
+		switch {
+		case data.Prefix != "":
 			told.What = web.Outside(keyStart(data.Prefix))
+		case e.Kind == people.ToolRefused:
+			told.What = web.Outside(data.Tool)
 		}
 		record = append(record, told)
 	}
@@ -180,12 +184,26 @@ func adminKind(e action.Event) string {
 		return "disabled"
 	case people.ClientDisabled:
 		return "revoked"
+	case people.ToolRefused:
+		return refusedKind(e)
 	case people.PasswordChanged:
 		if e.Subject != "person:"+e.By.ID {
 			return "password_reset"
 		}
 	}
 	return string(e.Kind)
+}
+
+// refusedKind tells why a call around the catalogue was refused.
+func refusedKind(e action.Event) string {
+	var r people.Refused
+	if json.Unmarshal(e.Data, &r) != nil || r.Reason != "entry" {
+		return "refused_limits"
+	}
+	if r.Entry == "" {
+		return "refused_no_entry"
+	}
+	return "refused_" + r.Entry
 }
 
 // keyStart is the part of an API key's text that may be shown.

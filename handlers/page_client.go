@@ -38,7 +38,10 @@ func (s *server) lookAtClient(ctx context.Context, c caller, id string) (v clien
 	}
 	v.now = now
 	v.page = web.ClientPage{Client: clientRow(v.client, owner.Name, now), Created: v.client.CreatedAt, Op: newOp(),
-		Events: adminRecord(events), Manage: c.session.Person.Has(people.RoleAdmin)}
+		Manage: c.session.Person.Has(people.RoleAdmin)}
+	around := func(e action.Event) bool { return e.Kind == people.ToolRefused }
+	v.page.Around = adminRecord(slices.DeleteFunc(slices.Clone(events), func(e action.Event) bool { return !around(e) }))
+	v.page.Events = adminRecord(slices.DeleteFunc(events, around))
 	v.page.Open, err = s.waitingOf(ctx, id, now)
 	return v, err
 }

@@ -32,6 +32,15 @@ type Client struct {
 // Has reports whether the client holds a role.
 func (c Client) Has(role string) bool { return slices.Contains(c.Roles, role) }
 
+// From are the entry points that a proposal may come from: the one it names, or,
+// when it names none, any that the client may use; "" stands for every one.
+func (c Client) From(entry string) []string {
+	if entry == "" && len(c.Entries) > 0 {
+		return c.Entries
+	}
+	return []string{entry}
+}
+
 // Subject is what the client's events are filed under.
 func (c Client) Subject() string { return "client:" + c.ID }
 

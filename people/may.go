@@ -30,7 +30,7 @@ const (
 type Subject struct {
 	Tool        string
 	Scope       string // "" when the action has none: then no limit to scopes covers it
-	Entry       string // the entry point that a proposal comes from
+	Entry       string // the entry point that a proposal names; "" when it names none, see Client.From
 	ActorID     string
 	ClientID    string // the proposer
 	ClientOwner string // the person who answers for the proposer
@@ -76,7 +76,7 @@ func clientMay(c Client, verb Verb, s Subject) *action.Refusal {
 		return held(c.Has(RoleExecutor), c.Tools, c.Scopes, s)
 	case ToPropose:
 		refusal := held(c.Has(RoleProposer), c.Tools, c.Scopes, s)
-		if refusal == nil && !covers(c.Entries, s.Entry) {
+		if refusal == nil && s.Entry != "" && !covers(c.Entries, s.Entry) {
 			return refuse("entry", "This API key may not propose from the entry point "+quoted(s.Entry)+".")
 		}
 		return refusal

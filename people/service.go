@@ -26,6 +26,7 @@ const (
 	KeyCreated      action.Kind = "key_created"
 	KeyRotated      action.Kind = "key_rotated"
 	KeyRevoked      action.Kind = "key_revoked"
+	ToolRefused     action.Kind = "tool_refused" // a call around the catalogue; see NoteRefused
 )
 
 // Accounts keeps persons and clients. Saving writes row and event in one

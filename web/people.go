@@ -151,6 +151,7 @@ type ClientPage struct {
 	Open    Count // proposals of it that wait
 	Refused *Refusal
 	Events  []Admin
+	Around  []Admin // calls of tools that are not for it, all refused
 	Manage  bool
 }
 

@@ -8,6 +8,7 @@ package contract
 
 import (
 	"encoding/json"
+	"slices"
 
 	"countersign/action"
 
@@ -229,16 +230,8 @@ func (c *Contract) Bare() bool { return c.bare }
 // their order. Keep it as text: the order of properties is shown to people.
 func (c *Contract) Source() []byte { return c.source }
 
-// Loads reports whether an entry point loads the tool. An empty entry asks
-// for none in particular and always may.
+// Loads reports whether an entry point loads the tool. An entry point that
+// nobody named, "", loads only what every one loads.
 func (c *Contract) Loads(entry string) bool {
-	if entry == "" || len(c.Entries) == 0 {
-		return true
-	}
-	for _, e := range c.Entries {
-		if e == entry {
-			return true
-		}
-	}
-	return false
+	return len(c.Entries) == 0 || slices.Contains(c.Entries, entry)
 }

@@ -48,7 +48,7 @@ func TestFullContract(t *testing.T) {
 		c.Display.Money["/new_price"].Currency != "EUR" || c.Execution.StatusQuery.MaxPolls != 6 {
 		t.Errorf("got %+v", c)
 	}
-	if !c.Loads("chat") || c.Loads("background") || !c.Loads("") {
+	if !c.Loads("chat") || c.Loads("background") || c.Loads("") || !(&Contract{}).Loads("") {
 		t.Error("wrong entries")
 	}
 	if got := c.Fields(); !reflect.DeepEqual(got, []string{"product_id", "new_price", "name", "customer"}) {

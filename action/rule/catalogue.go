@@ -3,6 +3,8 @@ package rule
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -55,10 +57,11 @@ const moment = time.Second
 // NewCatalogue makes a catalogue over stored contracts.
 func NewCatalogue(store ToolStore) *Catalogue { return &Catalogue{store: store} }
 
-// Active returns the version that new proposals get. UnknownTool when there is
-// no such tool or the entry point does not load it, ToolUnavailable when it
-// was retired.
-func (c *Catalogue) Active(ctx context.Context, name, entry string) (*Tool, error) {
+// Active returns the version that new proposals get, from whichever of the entry
+// points they come; from is never empty. UnknownTool when there is no such tool
+// or none of them loads it, InvalidArgument at /entry when only some do,
+// ToolUnavailable when it was retired.
+func (c *Catalogue) Active(ctx context.Context, name string, from []string) (*Tool, error) {
 	v, ok, err := c.store.ActiveTool(ctx, name)
 	if err != nil {
 		return nil, err
@@ -67,41 +70,54 @@ func (c *Catalogue) Active(ctx context.Context, name, entry string) (*Tool, erro
 		return nil, noTool(name)
 	}
 	c.lately.Store(name, seen{v, time.Now()})
-	return c.usable(v, entry)
+	return c.usable(v, from)
 }
 
 // Lately is Active as it was at most a moment ago, without asking again. Who
 // writes with it has to check in the same statement that the version is still
 // the one in use, and to Forget it when it is not. Now is the database's clock
 // as it must be by now.
-func (c *Catalogue) Lately(ctx context.Context, name, entry string) (*Tool, error) {
+func (c *Catalogue) Lately(ctx context.Context, name string, from []string) (*Tool, error) {
 	if known, ok := c.lately.Load(name); ok {
 		v := known.(seen)
 		if age := time.Since(v.at); v.Active && age < moment {
 			v.Now = v.Now.Add(age).Truncate(time.Microsecond) // as finely as the database counts
-			return c.usable(v.ToolVersion, entry)
+			return c.usable(v.ToolVersion, from)
 		}
 	}
-	return c.Active(ctx, name, entry)
+	return c.Active(ctx, name, from)
 }
 
 // Forget makes Lately ask again.
 func (c *Catalogue) Forget(name string) { c.lately.Delete(name) }
 
-// usable returns a version for a proposal from an entry point.
-func (c *Catalogue) usable(v ToolVersion, entry string) (*Tool, error) {
+// usable returns a version for a proposal from one of these entry points.
+func (c *Catalogue) usable(v ToolVersion, from []string) (*Tool, error) {
 	name := v.Name
 	t, err := c.Of(v)
 	if err != nil {
 		return nil, err
 	}
-	if !t.Contract.Loads(entry) {
-		return nil, noTool(name).Because("entry").With("entry", entry)
+	if err := loaded(t.Contract, from); err != nil {
+		return nil, err
 	}
 	if !v.Active {
 		return nil, action.Refuse(action.ToolUnavailable, "This tool was taken out of use.").Because("retired").With("tool", name)
 	}
 	return t, nil
+}
+
+// loaded refuses a tool that not every one of these entry points loads.
+func loaded(c *contract.Contract, from []string) error {
+	out := slices.DeleteFunc(slices.Clone(from), c.Loads)
+	switch {
+	case len(out) == 0:
+		return nil
+	case len(out) == len(from) && (len(from) > 1 || from[0] != ""):
+		return noTool(c.Name).Because("entry").With("entry", strings.Join(from, ", "))
+	}
+	return action.Refuse(action.InvalidArgument, "Not every entry point loads this tool. Name the one that you ask from.").Because("entry").
+		With("tool", c.Name).At("/entry", "is required: only "+strings.Join(c.Entries, ", ")+" may load this tool")
 }
 
 // Latest returns the newest version of a tool, in use or not. UnknownTool when

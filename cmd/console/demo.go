@@ -242,6 +242,6 @@ func (d *demoRun) curl() string {
     -H 'Authorization: Bearer %s' \
     -H "Idempotency-Key: curl-$(date +%%s)" \
     -H 'Content-Type: application/json' \
-    -d '{"tool":"refunds.refund_order","actor":{"id":"u-anna-schmidt"},"reason":"Customer chat 8841","payload":{"order_id":"%s","amount":12.50,"reason":"one cup arrived chipped"}}'
+    -d '{"tool":"refunds.refund_order","entry":"chat","actor":{"id":"u-anna-schmidt"},"reason":"Customer chat 8841","payload":{"order_id":"%s","amount":12.50,"reason":"one cup arrived chipped"}}'
 `, d.file.Console, d.file.Keys.Proposer, pastedOrder)
 }

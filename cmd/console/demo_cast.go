@@ -45,14 +45,15 @@ func ensureCast(ctx context.Context, service *people.Service, db *database, f *d
 	}
 	for _, p := range []struct {
 		name, role string
+		entries    []string
 		key        *string
 	}{
-		{"shop-assistant", people.RoleProposer, &f.Keys.Proposer},
-		{"demo-executor", people.RoleExecutor, &f.Keys.Executor},
-		{"demo-reader", people.RoleReader, &f.Keys.Reader},
-		{"demo-admin", people.RoleAdmin, &f.Keys.Admin},
+		{"shop-assistant", people.RoleProposer, []string{"chat", "workflow"}, &f.Keys.Proposer},
+		{"demo-executor", people.RoleExecutor, nil, &f.Keys.Executor},
+		{"demo-reader", people.RoleReader, nil, &f.Keys.Reader},
+		{"demo-admin", people.RoleAdmin, nil, &f.Keys.Admin},
 	} {
-		if err := ensureClient(ctx, service, db, p.name, p.role, p.key); err != nil {
+		if err := ensureClient(ctx, service, db, p.name, people.ClientGrants{Roles: []string{p.role}, Entries: p.entries}, p.key); err != nil {
 			return err
 		}
 	}
@@ -76,11 +77,10 @@ func ensureMember(ctx context.Context, service *people.Service, db *database, m 
 	return err
 }
 
-func ensureClient(ctx context.Context, service *people.Service, db *database, name, role string, key *string) error {
+func ensureClient(ctx context.Context, service *people.Service, db *database, name string, grants people.ClientGrants, key *string) error {
 	client, err := db.Client(ctx, name)
 	if action.IsCode(err, action.NotFound) {
-		client, err = service.CreateClient(ctx, administer("demo"), people.NewClient{Name: name, Owner: demoOwner,
-			ClientGrants: people.ClientGrants{Roles: []string{role}}})
+		client, err = service.CreateClient(ctx, administer("demo"), people.NewClient{Name: name, Owner: demoOwner, ClientGrants: grants})
 	}
 	if err != nil {
 		return err

@@ -116,7 +116,7 @@ func (a *agent) one(ctx context.Context, name string) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !t.Active || !c.Loads(a.options.Entry) {
+	if !t.Active || a.options.Entry != "" && !c.Loads(a.options.Entry) {
 		return nil, action.Refuse(action.UnknownTool, "There is no tool of this name here.")
 	}
 	o := offerOf(c)

@@ -104,6 +104,7 @@ func clients() []web.ClientRow {
 func clientPage(c web.ClientRow) web.ClientPage {
 	t := web.Outside
 	return web.ClientPage{Client: c, Op: "op_4", Open: web.Count{N: 3}, Manage: true, Created: at(9, 0, 0),
+		Around: []web.Admin{{At: at(9, 30, 0), Kind: "refused_chat", What: t("catalog.get_operation")}, {At: at(10, 2, 0), Kind: "refused_limits", What: t("bank.transfer_funds")}},
 		Events: []web.Admin{{At: at(9, 0, 0), Kind: "created", By: t("Ines Vogel")}, {At: at(9, 0, 0), Kind: "key_created", By: t("Ines Vogel"), What: t("csk_4fP2…")}}}
 }
 
