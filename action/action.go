@@ -61,6 +61,7 @@ type Terms struct {
 	SecondPerson    bool          `json:"second_person,omitempty"`
 	StatusQuery     string        `json:"status_query,omitempty"` // tool that asks by key
 	MaxPolls        int           `json:"max_polls,omitempty"`    // how often it is asked
+	Steps           []StepTerms   `json:"steps,omitempty"`        // in their order; none: one request without a name
 }
 
 // What an open case of an action holds up.
@@ -111,7 +112,7 @@ type Claim struct {
 // Attempt is one wire request, recorded before it is sent.
 type Attempt struct {
 	ID          string    `json:"id"`
-	Number      int       `json:"number"`
+	Number      int       `json:"number"` // of the attempts of its step, from 1
 	ClaimID     string    `json:"claim_id"`
 	Step        string    `json:"step,omitempty"`
 	Fingerprint string    `json:"fingerprint"`
@@ -152,6 +153,7 @@ type Receipt struct {
 type Observation struct {
 	ID         string          `json:"id"`
 	Tool       string          `json:"tool"`
+	Step       string          `json:"step,omitempty"`    // whose own post-conditions it is about
 	Version    string          `json:"version,omitempty"` // of the object, when the snapshot shows it
 	Failed     bool            `json:"failed,omitempty"`
 	Holds      Holds           `json:"holds,omitempty"`
@@ -214,12 +216,14 @@ type Action struct {
 	ProvenAt       time.Time // when more was proven than before
 	Case           *Case     // the latest, open or closed
 	PastCases      []Case    // closed before it was opened, oldest first
-	Retried        bool      // the one safe retry was used
-	NotExecuted    bool      // the business system itself said so, by key, since the last attempt
+	Steps          []Step    // what is known of each step; nil without steps
+	Resumed        int       // how often an executor went on after an unknown outcome
+	Concluded      string    // the linked action that an outcome in part was closed with
 	FailureCode    string    // why a failed action failed
 	sinceOp        string    // of the event that led to its state
-	provenOp       string    // of the event that proved most
-	ops            map[string]Event
+	tooLate        bool      // to go on with what was never sent
+	facts
+	ops map[string]Event
 }
 
 // Binding returns the fields that an approval is bound to.
@@ -261,8 +265,8 @@ func (a Action) Executions() int {
 func (a Action) FencedAt() time.Time {
 	at := a.UpdatedAt
 	for _, t := range a.Attempts {
-		refused := t.Outcome == Failure && (a.Case == nil || a.Case.Kind != CaseContradiction)
-		if !t.NotSent && !refused {
+		over := t.Outcome == Failure || t.Outcome == Success && len(a.Steps) > 0
+		if !t.NotSent && (!over || a.Case != nil && a.Case.Kind == CaseContradiction) {
 			at = t.SendBy.Add(a.Terms.FenceAfter)
 		}
 	}
@@ -312,7 +316,7 @@ func (a Action) DueAt() (time.Time, bool) {
 		if a.verdict() == DidNotHappen {
 			return a.FencedAt(), true
 		}
-		return a.keyUntil(), a.awaitsRetry() && a.Terms.KeyLifetime > 0
+		return a.resumableUntil(), a.awaitsRetry() && a.Terms.KeyLifetime > 0
 	}
 	return time.Time{}, false
 }

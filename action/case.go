@@ -49,6 +49,8 @@ const (
 	WhyContradiction  = "contradiction"
 	WhyCompensation   = "compensation-failed" // it was to undo another action, and was refused
 	WhyCompensated    = "compensated"         // it took effect, and another action has undone it meanwhile
+	WhyGivenBack      = "given-back"          // between two steps
+	WhyStep           = "step-failed"         // some steps were done, and one was not
 )
 
 // Verdict is what a person found out about an unknown outcome. It is never
@@ -152,13 +154,13 @@ func (a Action) pending() *Verdict {
 }
 
 // KeyUntil is how long the business system surely knows the execution key,
-// counted from the first attempt, with a margin. False when nothing was sent
-// or the contract does not say.
+// counted from the first attempt of the step that is next, with a margin. False
+// when nothing was sent or the contract does not say.
 func (a Action) KeyUntil() (time.Time, bool) {
 	if a.Terms.KeyLifetime <= 0 || len(a.Attempts) == 0 {
 		return time.Time{}, false
 	}
-	return a.keyUntil(), true
+	return a.resumableUntil(), true
 }
 
 // AskedSince counts the queries by key since the latest attempt, or since a
@@ -172,14 +174,13 @@ func (a Action) AskedSince() (n, most int) {
 
 // provenDone reports whether evidence shows as much as the contract lets it.
 func (a Action) provenDone() bool {
-	return a.Proven != ProvesNothing && a.proven(a.Terms.Proves)
+	return a.Proven != ProvesNothing && a.Proven.Stronger(a.Terms.Proves) == a.Proven
 }
-
-func (a Action) proven(p Proof) bool { return a.Proven.Stronger(p) == a.Proven }
 
 // provenUndone reports whether evidence shows that nothing was done: every
 // request was definitely refused, the key has a stored refusal, or the business
-// system denied the key when nothing could be on its way any more.
+// system denied the key when nothing could be on its way any more. It looks at
+// one request; see views.
 func (a Action) provenUndone() bool {
 	if a.Proven != ProvesNothing || len(a.Attempts) == 0 {
 		return false

@@ -125,13 +125,15 @@ type Renew struct {
 	ClaimID string
 }
 
-// Release gives a claim back before any attempt. With a code the action cannot
-// run at all and fails: permission refused, tool unavailable.
+// Release gives a claim back before any attempt, or before the next step. With
+// a code the action cannot run at all and fails when nothing was sent so far:
+// permission refused, tool unavailable.
 type Release struct {
 	Op      string
 	By      By
 	ClaimID string
 	Code    string
+	CaseID  string
 }
 
 // StartAttempt asks to send one wire request.
@@ -219,6 +221,15 @@ type SendAgain struct {
 	CaseID       string
 	Version      int64
 	SnapshotHash string
+}
+
+// Conclude closes the case of an action that was done in part, because the
+// action that is linked to it has ended in Outcome.
+type Conclude struct {
+	By      By
+	Linked  string // id
+	How     string // see Links.To
+	Outcome State
 }
 
 // Settle is a person's verdict on an unknown outcome. Verdict.SnapshotHash is

@@ -2,6 +2,7 @@ package action
 
 import (
 	"encoding/hex"
+	"slices"
 	"strings"
 	"time"
 )
@@ -94,7 +95,7 @@ func (c SendAgain) decide(s Snapshot) (Transition, error) {
 		return Transition{}, err
 	}
 	t, err := s.step(c.Op, c.By, KindSendAgain, ResultUnknown, custody{Holder: s.Action.Case.Holder}, nil)
-	t.Before = s.Action.keyUntil()
+	t.Before = s.Action.resumableUntil()
 	return t, err
 }
 
@@ -108,7 +109,15 @@ func (s Snapshot) MaySendAgain() error {
 	if err := s.need("sent again", ResultUnknown); err != nil {
 		return err
 	}
-	if err := s.mayRetry(); err != nil {
+	next, left := a.next()
+	one := Snapshot{Action: a.of(next.Name), Now: s.Now}
+	switch {
+	case !left || next.Proven != ProvesNothing:
+		return unsafe("known", "every step is done, or it is not known whether the one before is")
+	case a.fresh(one.Action):
+		return unsafe("soon", "an executor is about to")
+	}
+	if err := one.mayRetry(); err != nil {
 		return err
 	}
 	switch {
@@ -116,10 +125,10 @@ func (s Snapshot) MaySendAgain() error {
 		return unsafe("known", "people are settling it")
 	case a.Terms.KeyLifetime <= 0:
 		return unsafe("key-unknown", "the contract does not say how long the business system remembers the key")
-	case a.cleared():
+	case one.Action.cleared():
 		return unsafe("soon", "an executor is about to")
-	case !s.fenced():
-		until := a.FencedAt().UTC().Format(time.RFC3339)
+	case !one.fenced():
+		until := one.Action.FencedAt().UTC().Format(time.RFC3339)
 		return unsafe("fence", "what was sent before can arrive until "+until).With("until", until)
 	}
 	return nil
@@ -184,11 +193,12 @@ func (a Action) mayFind(v Verdict) error {
 		return err
 	}
 	weighed := a.Case.Kind == CaseContradiction || a.Case.Why == WhyMismatch
+	missing, _ := a.Missing()
 	switch {
 	case weighed:
-	case v.Verdict == DidNotHappen && a.provenDone():
+	case v.Verdict == DidNotHappen && slices.ContainsFunc(a.views(), Action.provenDone):
 		return Refuse(WrongState, "The business system has proven that it happened.").Because("evidence-happened")
-	case v.Verdict == Happened && a.provenUndone():
+	case v.Verdict == Happened && (len(missing) > 0 || len(a.Steps) == 0 && a.provenUndone()):
 		return Refuse(WrongState, "The business system has proven that it did not happen.").Because("evidence-did-not-happen")
 	}
 	return nil

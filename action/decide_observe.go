@@ -8,7 +8,7 @@ func (c AddObservation) again(_ Snapshot, left Event) error {
 	if err := unmarshalBoth(left, &d, &b); err != nil {
 		return err
 	}
-	return reused(d.Observation.Tool == c.Observation.Tool && d.Observation.ObservedAt.Equal(c.Observation.ObservedAt) &&
+	return reused(d.Observation.Tool == c.Observation.Tool && d.Observation.Step == c.Observation.Step && d.Observation.ObservedAt.Equal(c.Observation.ObservedAt) &&
 		equalJSON(b.Snapshot, c.Observation.Snapshot) && b.Error == c.Observation.Error)
 }
 
@@ -17,12 +17,15 @@ func (c AddObservation) decide(s Snapshot) (Transition, error) {
 	if a.State == Draft {
 		return Transition{}, s.need("observed", Proposed)
 	}
+	if c.Observation.Step != "" && !a.hasStep(c.Observation.Step) {
+		return Transition{}, noStep()
+	}
 	d := observed{Observation: c.Observation}
 	d.Observation.Revision = a.Revision
 	if a.State == Proposed && !d.Observation.Failed && a.Terms.Before != "" && c.Observation.Tool == a.Terms.Before {
 		d.Needs = s.needsAfter(c.Needs)
 	}
-	to, why := s.afterObservation(c.Observation)
+	to, why := s.afterObservation(d.Observation)
 	if to == a.State && a.unsent() && a.short(c.Needs) {
 		to = Conflict
 	}
@@ -59,7 +62,11 @@ func (s Snapshot) afterObservation(o Observation) (State, string) {
 			return Conflict, ""
 		}
 		if a.State == Executing && o.Holds == HoldsFalse { // a precondition
-			return Failed, ""
+			return a.notDone()
+		}
+	case o.Step != "":
+		if a.State == Executing && o.Holds == HoldsFalse && s.verifyOver(o.Step) {
+			return ResultUnknown, WhyMismatch
 		}
 	case a.State.In(Accepted, ResultUnknown) && a.Terms.Verify && a.Proven == ProvesCompleted:
 		return s.verified(o)
@@ -103,19 +110,20 @@ func (s Snapshot) verified(o Observation) (State, string) {
 	case o.Failed:
 	case o.Holds == HoldsTrue && (a.State == Accepted || a.settles()):
 		return Applied, ""
-	case o.Holds == HoldsFalse && a.State == Accepted && (o.Final || s.verifyOver()):
+	case o.Holds == HoldsFalse && a.State == Accepted && (o.Final || s.verifyOver("")):
 		return ResultUnknown, WhyMismatch
 	}
 	return a.State, ""
 }
 
-// verifyOver reports whether one more mismatch is the last that is waited for.
-func (s Snapshot) verifyOver() bool {
+// verifyOver reports whether one more mismatch is the last that is waited for,
+// of the whole or of a step.
+func (s Snapshot) verifyOver(step string) bool {
 	a := s.Action
 	since := later(a.Since, a.ProvenAt)
 	mismatches := 1
 	for _, o := range a.Observations {
-		if o.Holds == HoldsFalse && o.At.After(since) {
+		if o.Holds == HoldsFalse && o.Step == step && o.At.After(since) {
 			mismatches++
 		}
 	}

@@ -33,13 +33,16 @@ func (c AddReceipt) decide(s Snapshot) (Transition, error) {
 	if !ok {
 		return Transition{}, Refuse(NotFound, "No attempt with this attempt_id was recorded for this action.").At("/attempt_id", "is not an attempt of this action")
 	}
+	one := s
+	one.Action = s.Action.of(attempt.Step)
 	d := receipted{Receipt: c.Receipt}
 	d.Receipt.Proves = ProvesNothing
 	if c.Receipt.Outcome == Success {
-		d.Receipt.Proves = s.Action.worth(c.Receipt.Proves)
+		d.Receipt.Proves = one.Action.worth(c.Receipt.Proves)
 	}
-	to, why := s.afterReceipt(attempt, d.Receipt)
-	to, why = s.afterLate(d.Receipt.Proves, c.UndoneBy, to, why)
+	to, why := one.afterReceipt(attempt, d.Receipt)
+	to, why = one.afterLate(d.Receipt.Proves, c.UndoneBy, to, why)
+	to, why = s.together(one.Action, attempt.Step, d.Receipt.Proves, to, why)
 	if why != "" {
 		d.Case = s.newCase(c.CaseID, why, c.op())
 		if why == WhyCompensated {
@@ -89,14 +92,14 @@ func (s Snapshot) afterSuccess(p Proof, denied bool) (State, string) {
 	case (denied || a.said(FoundFailed)) && a.State != Accepted:
 		return ResultUnknown, WhyContradiction
 	case a.State.In(Executing, Accepted, ResultUnknown):
-		return s.succeeded(p), ""
+		return a.after(p), ""
 	}
 	return ResultUnknown, WhyContradiction
 }
 
-// succeeded is the state that a proof leads to.
-func (s Snapshot) succeeded(p Proof) State {
-	if p == ProvesCompleted && !s.Action.Terms.Verify {
+// after is the state that a proof leads to.
+func (a Action) after(p Proof) State {
+	if p == ProvesCompleted && !a.Terms.Verify {
 		return Applied
 	}
 	return Accepted
@@ -131,8 +134,6 @@ func (s Snapshot) refused(t Attempt, r Receipt, last bool) (State, string) {
 	switch {
 	case last && r.Conflict && t.Number == 1:
 		return Conflict, ""
-	case last && r.Code == NotSent:
-		return Failed, ""
 	case last:
 		return s.Action.notDone()
 	case t.ClaimID == s.Action.Claim.ID:

@@ -108,13 +108,32 @@ func (c Release) decide(s Snapshot) (Transition, error) {
 	if err := s.live(c.By.ID, c.ClaimID); err != nil {
 		return Transition{}, err
 	}
-	if len(a.Attempts) > 0 {
-		return Transition{}, Refuse(AttemptOpen, "An attempt was recorded, so it may have been sent. Report a receipt instead of giving back.")
+	for _, t := range a.Attempts {
+		if t.ClaimID == c.ClaimID && (!t.Definite() || len(a.Steps) == 0) {
+			return Transition{}, Refuse(AttemptOpen, "An attempt was recorded, so it may have been sent. Report a receipt instead of giving back.")
+		}
+	}
+	if len(a.Attempts) > 0 { // before a step, or before the retry: what was sent is as unknown as it was
+		return s.giveBack(c, KindReleased, ResultUnknown, WhyGivenBack)
 	}
 	if c.Code != "" {
-		return s.step(c.Op, c.By, KindGivenUp, Failed, ended{Code: c.Code}, nil)
+		to, why := a.notDone()
+		return s.giveBack(c, KindGivenUp, to, why)
 	}
-	return s.step(c.Op, c.By, KindReleased, s.unclaimed(), ended{}, nil)
+	return s.giveBack(c, KindReleased, s.unclaimed(), "")
+}
+
+// giveBack ends a claim, with a case where why says so.
+func (s Snapshot) giveBack(c Release, kind Kind, to State, why string) (Transition, error) {
+	d := ended{Code: c.Code}
+	if why != "" {
+		d.Case = s.newCase(c.CaseID, why, c.Op)
+	}
+	t, err := s.step(c.Op, c.By, kind, to, d, nil)
+	if why != "" {
+		t.Hold = HoldCase
+	}
+	return t, err
 }
 
 // unclaimed is the state of an action whose claim ended before any attempt.
@@ -140,6 +159,10 @@ func (c StartAttempt) decide(s Snapshot) (Transition, error) {
 	if err := s.sound(); err != nil {
 		return Transition{}, err
 	}
+	if !a.hasStep(c.Step) {
+		return Transition{}, noStep()
+	}
+	number := 1
 	for _, t := range a.Attempts { // those of an earlier claim may be open: this is the retry
 		switch {
 		case t.Step == c.Step && t.Fingerprint != c.Fingerprint:
@@ -148,13 +171,18 @@ func (c StartAttempt) decide(s Snapshot) (Transition, error) {
 			return Transition{}, Refuse(AttemptOpen, "Attempt "+t.ID+" has no outcome yet. Report its receipt first.")
 		case t.ClaimID == c.ClaimID && t.Step == c.Step:
 			return Transition{}, Refuse(AttemptOpen, "This claim has sent its one attempt already.")
+		case t.Step == c.Step:
+			number++
 		}
+	}
+	if next, ok := a.NextStep(); len(a.Steps) > 0 && (!ok || next.Name != c.Step) {
+		return Transition{}, Refuse(WrongState, "The steps are taken in their order, and this one is not the next.").Because("step").With("step", next.Name)
 	}
 	by := s.Now.Add(a.Terms.SendWithin)
 	if lease := a.Claim.LeaseUntil; lease.Before(by) {
 		by = lease
 	}
-	attempt := Attempt{ID: c.AttemptID, Number: len(a.Attempts) + 1, ClaimID: c.ClaimID, Step: c.Step,
+	attempt := Attempt{ID: c.AttemptID, Number: number, ClaimID: c.ClaimID, Step: c.Step,
 		Fingerprint: c.Fingerprint, At: s.Now, SendBy: by}
 	t, err := s.step(c.op(), c.By, KindAttempted, Executing, attempted{attempt}, nil)
 	t.Before, t.Hold = a.Claim.LeaseUntil, HoldRun
@@ -215,7 +243,7 @@ func (s Snapshot) newCase(id, why, op string) *Case {
 	switch why {
 	case WhyContradiction, WhyCompensated:
 		c.Kind, c.Why = CaseContradiction, why
-	case WhyCompensation:
+	case WhyCompensation, WhyStep:
 		c.Why = why
 	}
 	return &c

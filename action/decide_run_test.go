@@ -183,7 +183,7 @@ func TestTheAttemptGate(t *testing.T) {
 	l.refuse(l.attempt("c1", "t2"), AttemptOpen)
 	step := l.attempt("c1", "t2")
 	step.Step = "notify"
-	l.refuse(step, AttemptOpen)
+	l.refuse(step, InvalidArgument)
 	l.refuse(Release{Op: "r", By: executor, ClaimID: "c1"}, AttemptOpen)
 	late := newLife(t).claimed().wait(time.Minute)
 	late.refuse(late.attempt("c1", "t1"), LeaseLost)

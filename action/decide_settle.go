@@ -21,7 +21,7 @@ func (c AddEvidence) found(a Action) Found {
 	f := c.Found
 	f.Proves = ProvesNothing
 	if f.Outcome == FoundSucceeded {
-		f.Proves = a.worth(c.Found.Proves)
+		f.Proves = a.of(f.Step).worth(c.Found.Proves)
 	}
 	return f
 }
@@ -31,9 +31,15 @@ func (c AddEvidence) decide(s Snapshot) (Transition, error) {
 	if a.State.In(Draft, Proposed) {
 		return Transition{}, s.need("answered for", Executing)
 	}
+	if !a.hasStep(c.Found.Step) {
+		return Transition{}, noStep()
+	}
+	one := s
+	one.Action = a.of(c.Found.Step)
 	d := evidenced{Found: c.found(a)}
-	to, why := s.afterEvidence(d.Found)
-	to, why = s.afterLate(d.Found.Proves, c.UndoneBy, to, why)
+	to, why := one.afterEvidence(d.Found)
+	to, why = one.afterLate(d.Found.Proves, c.UndoneBy, to, why)
+	to, why = s.together(one.Action, c.Found.Step, d.Found.Proves, to, why)
 	if why != "" {
 		d.Case = s.newCase(c.CaseID, why, c.op())
 		if why == WhyCompensated {
@@ -89,7 +95,7 @@ func (s Snapshot) afterMiss() (State, string) {
 	a := s.Action
 	open := a.State == ResultUnknown && a.settles()
 	switch {
-	case !a.NotExecuted && (a.State.In(Accepted, Applied) || open && a.Proven != ProvesNothing):
+	case !a.notExecuted() && (a.State.In(Accepted, Applied) || open && a.Proven != ProvesNothing):
 		return ResultUnknown, WhyContradiction
 	case open && a.Proven == ProvesNothing && s.fenced() && s.mayRetry() != nil:
 		return a.notDone()
@@ -114,10 +120,7 @@ func (c StartRetry) decide(s Snapshot) (Transition, error) {
 	if err := s.need("sent again", ResultUnknown); err != nil {
 		return Transition{}, err
 	}
-	if !a.cleared() {
-		return Transition{}, unsafe("not-cleared", "the business system has not said, by key, that nothing was executed, and no person wants it sent")
-	}
-	if err := s.mayRetry(); err != nil {
+	if err := s.mayResume(); err != nil {
 		return Transition{}, err
 	}
 	if err := s.bound(c.ProposalHash, c.ObjectVersion); err != nil {
@@ -125,13 +128,45 @@ func (c StartRetry) decide(s Snapshot) (Transition, error) {
 	}
 	claim := Claim{ID: c.ClaimID, Client: c.By.ID, ClientName: c.By.Name, TakenAt: s.Now, LeaseUntil: s.Now.Add(a.Terms.Lease)}
 	t, err := s.step(c.op(), c.By, KindRetried, Executing, claimed{claim}, nil)
-	t.Before, t.Hold = a.keyUntil(), HoldRun
+	t.Before, t.Hold = a.resumableUntil(), HoldRun
 	return t, err
 }
 
-// cleared reports whether the one retry is to be made: the business system has
-// said, by key, that nothing was executed, or a person wants it.
-func (a Action) cleared() bool { return a.NotExecuted || a.CaseID() != "" && a.Case.SendAgain }
+// mayResume says why nobody may go on with the step that is next: send it once
+// more, or for the first time where those before it are done.
+func (s Snapshot) mayResume() error {
+	a := s.Action
+	next, left := a.next()
+	one := Snapshot{Action: a.of(next.Name), Now: s.Now}
+	switch {
+	case !left || next.Proven != ProvesNothing:
+		return unsafe("known", "every step is done, or it is not known whether the one before is")
+	case a.Resumed >= maxResumes:
+		return unsafe("used", "it was picked up often enough")
+	case a.fresh(one.Action):
+		if until := a.resumableUntil(); !until.IsZero() && !s.Now.Before(until) {
+			return forgotten()
+		}
+		return nil
+	case !one.Action.cleared():
+		return unsafe("not-cleared", "the business system has not said, by key, that nothing was executed, and no person wants it sent")
+	}
+	return one.mayRetry()
+}
+
+// fresh reports whether a step, seen by itself, may be begun after an unknown
+// outcome: it was never sent, and all before it are done.
+func (a Action) fresh(one Action) bool {
+	return len(a.Steps) > 0 && one.Executions() == 0 && a.Executions() > 0 && !a.tooLate && a.settles() && a.verdict() == ""
+}
+
+// maxResumes is how often one action is picked up again. More than one happens
+// only when executors end, or send nothing, again and again.
+const maxResumes = 10
+
+// cleared reports whether the one retry of one request is to be made: the
+// business system has said, by key, that nothing was executed, or a person wants it.
+func (a Action) cleared() bool { return a.notExecuted() || a.CaseID() != "" && a.Case.SendAgain }
 
 // mayRetry says why the one retry may not be made, whoever wants it.
 func (s Snapshot) mayRetry() error {
@@ -139,26 +174,88 @@ func (s Snapshot) mayRetry() error {
 	switch {
 	case !a.Terms.RetrySameKey:
 		return unsafe("contract", "the contract does not allow it")
-	case a.Retried:
+	case a.Retried():
 		return unsafe("used", "only one is made")
 	case !a.settles() || a.verdict() != "" || a.Proven != ProvesNothing || len(a.Attempts) == 0:
 		return unsafe("known", "something is known of the outcome, or people are settling it")
 	case a.Terms.KeyLifetime > 0 && !s.Now.Before(a.keyUntil()):
-		return Refuse(ExpiredCode, "The business system may have forgotten the key. Sending again could run it twice.").Because("key")
+		return forgotten()
 	}
 	return nil
 }
 
-// awaitsRetry reports whether the one retry may be picked up, as long as the
-// business system knows the key.
+func forgotten() error {
+	return Refuse(ExpiredCode, "The business system may have forgotten the key. Sending again could run it twice.").Because("key")
+}
+
+// awaitsRetry reports whether the step that is next may be picked up, as long
+// as the business system knows the key.
 func (a Action) awaitsRetry() bool {
-	return a.cleared() && a.Terms.RetrySameKey && !a.Retried && a.settles() && a.verdict() == "" &&
-		a.Proven == ProvesNothing && len(a.Attempts) > 0
+	next, left := a.next()
+	one := a.of(next.Name)
+	if !left || next.Proven != ProvesNothing || a.Resumed >= maxResumes {
+		return false
+	}
+	return a.fresh(one) || one.cleared() && a.Terms.RetrySameKey && !one.Retried() && a.settles() && a.verdict() == "" &&
+		one.Proven == ProvesNothing && len(one.Attempts) > 0
+}
+
+// Retried reports whether the one safe retry was used: a request that may have
+// left was sent once more.
+func (a Action) Retried() bool {
+	next, _ := a.next()
+	return a.of(next.Name).Executions() > 1
+}
+
+// NotExecuted reports whether the business system itself said so of the step
+// that is next, by key, since it was last sent.
+func (a Action) NotExecuted() bool {
+	next, _ := a.next()
+	return a.of(next.Name).notExecuted()
+}
+
+// notExecuted looks at one request. What was recorded and never left changes
+// nothing of an answer.
+func (a Action) notExecuted() bool {
+	return a.missed > 0 && !slices.ContainsFunc(a.Attempts[a.missed-1:], func(t Attempt) bool { return !t.NotSent })
+}
+
+// miss notes an answer, about all that was sent so far, that nothing was executed.
+func (a *Action) miss(step string) {
+	said := len(a.of(step).Attempts) + 1
+	if a.of(step).notExecuted() {
+		return
+	}
+	if len(a.Steps) == 0 {
+		a.missed = said
+		return
+	}
+	a.changeStep(step, func(s *Step) { s.missed = said })
+}
+
+// forgetMisses is for answers that came too long ago to go on because of them.
+func (a *Action) forgetMisses() {
+	a.missed, a.tooLate = 0, true
+	a.Steps = slices.Clone(a.Steps)
+	for i := range a.Steps {
+		a.Steps[i].missed = 0
+	}
 }
 
 // unsafe refuses a retry; pages say why by the reason.
 func unsafe(reason, why string) *Refusal {
 	return Refuse(WrongState, "A retry is not safe here: "+why+".").Because("retry-" + reason)
+}
+
+// resumableUntil is how long somebody may go on with the step that is next: as
+// long as its key is known, counted from the first request of all when it was
+// not sent itself.
+func (a Action) resumableUntil() time.Time {
+	next, _ := a.next()
+	if one := a.of(next.Name); len(one.Attempts) > 0 {
+		return one.keyUntil()
+	}
+	return a.keyUntil()
 }
 
 // keyUntil is how long the business system surely knows the execution key,

@@ -29,9 +29,7 @@ func TestTheOneRetry(t *testing.T) {
 	other.Fingerprint = "other bytes"
 	l.refuse(other, StaleRevision)
 	l.do(l.attempt("c2", "t2"), Executing)
-	step := l.attempt("c2", "t3")
-	step.Step = "notify"
-	l.refuse(step, AttemptOpen)
+	l.refuse(l.attempt("c2", "t3"), AttemptOpen)
 	l.do(l.receipt("t2", Unknown, ""), ResultUnknown)
 	if l.a.CaseID() != caseID {
 		t.Error("the same unknown outcome has a second case")
@@ -320,9 +318,13 @@ func TestAPartlyFindingIsForPeople(t *testing.T) {
 func TestALapsedRetryGoesBackToItsCase(t *testing.T) {
 	l := newLife(t).unknown()
 	l.do(l.evidence(FoundNotExecuted, ""), ResultUnknown)
-	l.do(l.retry("c2"), Executing)
 	c := *l.a.Case
-	l.refuse(Release{Op: "r", By: executor, ClaimID: "c2"}, AttemptOpen)
+	l.do(l.retry("c2"), Executing)
+	l.do(Release{Op: "r", By: executor, ClaimID: "c2", CaseID: "cas_new"}, ResultUnknown)
+	if work, at := l.a.NextWork(); work != WorkRetry || !at.After(l.now) {
+		t.Errorf("given back, and then %q at %v", work, at)
+	}
+	l.do(l.retry("c3"), Executing)
 	l.wait(time.Minute).do(Tick{CaseID: "cas_new"}, ResultUnknown)
 	if l.a.Case.ID != c.ID || !l.a.Case.OpenedAt.Equal(c.OpenedAt) {
 		t.Errorf("case %+v, was %+v", l.a.Case, c)

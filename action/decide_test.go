@@ -149,7 +149,33 @@ func (l *life) claim(by By, id string) TakeClaim {
 }
 
 func (l *life) attempt(claim, id string) StartAttempt {
-	return StartAttempt{By: executor, AttemptID: id, ClaimID: claim, Fingerprint: "fp"}
+	next, _ := l.a.next()
+	return StartAttempt{By: executor, AttemptID: id, ClaimID: claim, Step: next.Name, Fingerprint: "fp"}
+}
+
+// stepSent is the step that was attempted last.
+func (l *life) stepSent() string {
+	if n := len(l.a.Attempts); n > 0 {
+		return l.a.Attempts[n-1].Step
+	}
+	next, _ := l.a.next()
+	return next.Name
+}
+
+// inSteps gives the contract two steps, each with a query by its own key.
+func (l *life) inSteps() *life {
+	l.terms.Steps = []StepTerms{{Name: "price", Proves: ProvesCompleted, StatusQuery: "catalog.get_operation"},
+		{Name: "notify", Proves: ProvesCompleted, StatusQuery: "catalog.get_operation"}}
+	l.terms.MaxPolls = 3
+	return l
+}
+
+// between has done the first step, in an attempt.
+func (l *life) between(attempt string) *life {
+	l.t.Helper()
+	l.inSteps().claimed().do(l.attempt("c1", attempt), Executing)
+	l.do(l.receipt(attempt, Success, ProvesCompleted), Executing)
+	return l
 }
 
 func (l *life) receipt(attempt string, o Outcome, p Proof) AddReceipt {
@@ -168,7 +194,7 @@ func (l *life) reading(version string, h Holds) AddObservation {
 }
 
 func (l *life) evidence(outcome string, p Proof) AddEvidence {
-	return AddEvidence{By: executor, CaseID: "cas_" + l.op(), Found: Found{ID: l.op(), Source: "catalog.get_operation", Outcome: outcome, Proves: p}}
+	return AddEvidence{By: executor, CaseID: "cas_" + l.op(), Found: Found{ID: l.op(), Source: "catalog.get_operation", Step: l.stepSent(), Outcome: outcome, Proves: p}}
 }
 
 func (l *life) retry(claim string) StartRetry {
@@ -203,12 +229,24 @@ func (l *life) sendAgain(by By) SendAgain {
 // missed has the business system never have said that nothing was executed, and
 // lets time pass.
 func (l *life) missed(d time.Duration) *life {
-	l.a.NotExecuted = false
+	l.a.missed = 0
 	return l.wait(d)
 }
 
 // query gives the contract a query by key.
 func (l *life) query() { l.a.Terms.StatusQuery, l.a.Terms.MaxPolls = "catalog.get_operation", 3 }
+
+// undoing makes it an action that undoes another one.
+func (l *life) undoing() { l.a.Links.Compensates = "act_0" }
+
+// linked is the end of an action that is linked to one that was done in part, as
+// people found where it has no steps, when nothing can be on its way any more.
+func (l *life) linked(how string, outcome State) Conclude {
+	if l.wait(3 * time.Minute); l.a.CaseID() != "" && len(l.a.Steps) == 0 {
+		l.do(l.settle(Partly), ResultUnknown)
+	}
+	return Conclude{By: By{Kind: BySystem}, Linked: "act_2", How: how, Outcome: outcome}
+}
 
 // held has a person take the case, when there is one.
 func (l *life) held(by By) {
@@ -217,10 +255,11 @@ func (l *life) held(by By) {
 	}
 }
 
-// waiting has a verdict wait for a second person, when there is a case.
+// waiting has a verdict wait for a second person, when there is a case that can
+// be settled so.
 func (l *life) waiting(verdict string) {
 	l.a.Terms.SecondPerson = true
-	if l.a.CaseID() != "" {
+	if l.a.CaseID() != "" && l.snap().Speaks(verdict) == nil {
 		l.do(l.settle(verdict), ResultUnknown)
 	}
 }

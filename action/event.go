@@ -35,6 +35,7 @@ const (
 	KindVerdict     Kind = "verdict"
 	KindRefused     Kind = "verdict_refused" // by a second person
 	KindClosed      Kind = "closed"
+	KindConcluded   Kind = "concluded" // by the end of an action that is linked to it
 )
 
 // Event is the record of one transition or one piece of evidence. Data is
@@ -100,6 +101,12 @@ type claimed struct {
 
 type ended struct {
 	Code string `json:"code,omitempty"`
+	Case *Case  `json:"case,omitempty"`
+}
+
+type concluded struct {
+	Linked string `json:"linked"`
+	How    string `json:"how"`
 }
 
 type attempted struct {
@@ -133,7 +140,8 @@ type opened struct {
 // Found is what a query about the operation itself, by its key, answered.
 type Found struct {
 	ID          string `json:"id"`
-	Source      string `json:"source"` // the tool or callback it came from
+	Source      string `json:"source"`         // the tool or callback it came from
+	Step        string `json:"step,omitempty"` // whose key it was
 	Outcome     string `json:"outcome"`
 	Proves      Proof  `json:"proves,omitempty"`
 	ProviderRef string `json:"provider_ref,omitempty"`

@@ -85,7 +85,9 @@ func (a *Action) absorb(e Event) error {
 			return err
 		}
 		a.Claim = &d.Claim
-		a.Retried = a.Retried || e.Kind == KindRetried
+		if e.Kind == KindRetried {
+			a.Resumed++
+		}
 		return nil
 	case KindAttempted:
 		var d attempted
@@ -93,7 +95,6 @@ func (a *Action) absorb(e Event) error {
 			return err
 		}
 		a.Attempts = append(slices.Clone(a.Attempts), d.Attempt)
-		a.NotExecuted = false // said of what was sent before
 		return nil
 	case KindReceipt:
 		return a.absorbReceipt(e)
@@ -112,7 +113,17 @@ func (a *Action) absorb(e Event) error {
 		}
 		if e.Kind == KindGivenUp {
 			a.FailureCode = d.Code
+		} else if d.Code != "" {
+			a.forgetMisses() // it will not pass by itself: people go on
 		}
+		a.openCase(d.Case)
+		return nil
+	case KindConcluded:
+		var d concluded
+		if err := json.Unmarshal(e.Data, &d); err != nil {
+			return err
+		}
+		a.Concluded, a.FailureCode = d.Linked, concludedCode(d.How)
 		return nil
 	case KindOverdue:
 		var d opened
@@ -120,8 +131,8 @@ func (a *Action) absorb(e Event) error {
 			return err
 		}
 		a.openCase(d.Case)
-		if e.From == ResultUnknown { // too long ago to send again
-			a.NotExecuted = false
+		if e.From == ResultUnknown {
+			a.forgetMisses()
 			a.setCase(func(c *Case) { c.SendAgain = false })
 		}
 		return nil
@@ -145,6 +156,10 @@ func (a *Action) absorbContent(e Event) error {
 	a.Revision, a.Tool, a.ToolVersion, a.Target = d.Revision, d.Tool, d.ToolVersion, d.Target
 	a.ObjectVersion, a.PayloadHash, a.ProposalHash, a.ExecutionKey = d.ObjectVersion, d.PayloadHash, d.ProposalHash, d.ExecutionKey
 	a.ExpiresIn, a.ExpiresAt, a.Needs, a.Confirmation = d.ExpiresIn, d.ExpiresAt, d.Needs, d.Confirmation
+	a.Steps = nil
+	for _, s := range d.Terms.Steps {
+		a.Steps = append(a.Steps, Step{StepTerms: s})
+	}
 	if e.Kind != KindSubmitted {
 		a.Payload, a.Reason, a.ContentVersion = b.Payload, b.Reason, e.Version
 	}
@@ -184,8 +199,8 @@ func (a *Action) absorbReceipt(e Event) error {
 	if r.Outcome != Unknown {
 		a.void(false)
 	}
-	if r.Outcome == Success {
-		a.prove(r.Proves, e)
+	if t, _ := a.attempt(r.AttemptID); r.Outcome == Success {
+		a.prove(t.Step, r.Proves, e)
 	}
 	if closes {
 		a.FailureCode = r.Code
@@ -194,14 +209,20 @@ func (a *Action) absorbReceipt(e Event) error {
 	return nil
 }
 
-// prove notes what evidence shows. When it is more than people knew, their
-// finding that nothing happened does not stand.
-func (a *Action) prove(p Proof, e Event) {
-	if !a.proves(p) {
+// prove notes what evidence shows, of a step where there are some. When it is
+// more than people knew, their finding that nothing happened does not stand.
+func (a *Action) prove(step string, p Proof, e Event) {
+	if len(a.Steps) > 0 && !a.proveStep(step, p, e.Op) || len(a.Steps) == 0 && !a.proves(p) {
 		return
 	}
-	a.Proven, a.ProvenAt, a.NotExecuted, a.provenOp = p, e.At, false, e.Op
+	if len(a.Steps) == 0 {
+		a.Proven, a.missed = p, 0
+	}
+	a.ProvenAt, a.provenOp = e.At, e.Op
 	a.void(true)
+	if a.CaseID() != "" { // what a person wanted sent again is done
+		a.setCase(func(c *Case) { c.SendAgain = false })
+	}
 }
 
 func (a *Action) absorbObservation(e Event) error {
@@ -222,6 +243,9 @@ func (a *Action) absorbObservation(e Event) error {
 	if o.Holds != HoldsUnknown {
 		a.void(false)
 	}
+	if o.Step != "" && o.Holds == HoldsTrue {
+		a.changeStep(o.Step, func(s *Step) { s.Verified = s.proven() })
+	}
 	a.openCase(d.Case)
 	return nil
 }
@@ -238,13 +262,15 @@ func (a *Action) absorbEvidence(e Event) error {
 	}
 	switch d.Found.Outcome {
 	case FoundSucceeded:
-		a.prove(d.Found.Proves, e)
+		a.prove(d.Found.Step, d.Found.Proves, e)
 	case FoundFailed:
 		if a.State == Failed && e.From != Failed {
 			a.FailureCode = FoundFailed
 		}
 	case FoundNotExecuted:
-		a.NotExecuted = a.NotExecuted || e.From != Executing // what is on its way may not have arrived
+		if e.From != Executing { // what is on its way may not have arrived
+			a.miss(d.Found.Step)
+		}
 	}
 	a.openCase(d.Case)
 	return nil

@@ -1,6 +1,9 @@
 package action
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // To returns the action that the links lead to, and by which name: compensates,
 // resumes or replaces. Both are empty when there is none.
@@ -48,6 +51,32 @@ func (s Snapshot) Follow(how string) error {
 	return nil
 }
 
+// Left returns which of these steps are left to do after this action, whose
+// outcome is known of each of them.
+func (s Snapshot) Left(steps []StepTerms) ([]StepTerms, error) {
+	missing, known := s.Action.Missing()
+	if !known {
+		return nil, Refuse(WrongState, "It is not known whether every step of action "+s.Action.ID+" was done. Find that out first.").
+			Because("link-unknown").With("action", s.Action.ID)
+	}
+	var left []StepTerms
+	for _, t := range steps {
+		if slices.ContainsFunc(missing, func(m StepTerms) bool { return m.Name == t.Name }) {
+			left = append(left, t)
+		}
+	}
+	if len(left) == 0 {
+		return nil, Refuse(WrongState, "Nothing of action "+s.Action.ID+" is left to do.").Because("link-complete").With("action", s.Action.ID)
+	}
+	return left, nil
+}
+
+// Ended reports whether the action has taken effect as far as its contract can
+// prove.
+func (a Action) Ended() bool {
+	return a.State == Applied || a.State == Accepted && !a.awaitsCompletion()
+}
+
 // Produced is the version of the object that the action left behind, "" when no
 // answer told it.
 func (a Action) Produced() string {
@@ -77,4 +106,44 @@ func (s Snapshot) afterLate(p Proof, by string, to State, why string) (State, st
 		return to, why
 	}
 	return ResultUnknown, WhyCompensated
+}
+
+func (c Conclude) op() string                  { return "linked:" + c.Linked }
+func (c Conclude) again(Snapshot, Event) error { return nil }
+
+// The failure codes of an action that was done in part and did not stay so.
+const (
+	Compensated = "COMPENSATED" // what was done of it was undone
+	Replaced    = "REPLACED"    // another action was done in its stead
+)
+
+func concludedCode(how string) string {
+	switch how {
+	case LinkCompensates:
+		return Compensated
+	case LinkReplaces:
+		return Replaced
+	}
+	return ""
+}
+
+// decide closes what was done in part: as done when the rest is done by the
+// other action, as far as that can be proven; as not done when the other action
+// has undone the part, or is done in its stead. One that did not take effect
+// closes nothing.
+func (c Conclude) decide(s Snapshot) (Transition, error) {
+	a := s.Action
+	if err := s.need("concluded", ResultUnknown); err != nil {
+		return Transition{}, err
+	}
+	if !a.Partly() || !s.fenced() || !c.Outcome.In(Applied, Accepted) {
+		return Transition{}, Refuse(WrongState, "It was not done in part, or the linked action has not taken effect.").Because("not-partly")
+	}
+	to := Failed
+	if c.How == LinkResumes {
+		if to = c.Outcome; a.Terms.Proves != ProvesCompleted {
+			to = Accepted
+		}
+	}
+	return s.step(c.op(), c.By, KindConcluded, to, concluded{Linked: c.Linked, How: c.How}, nil)
 }

@@ -53,10 +53,13 @@ func (w *walk) machines() map[string]func(*rapid.T) {
 			w.give(Renew{Op: w.op(), By: by.Draw(r, "by"), ClaimID: claim.Draw(r, "claim")})
 		},
 		"release": func(r *rapid.T) {
-			w.give(Release{Op: w.op(), By: executor, ClaimID: claim.Draw(r, "claim"), Code: rapid.SampledFrom([]string{"", "", "FORBIDDEN"}).Draw(r, "code")})
+			w.give(Release{Op: w.op(), By: executor, ClaimID: claim.Draw(r, "claim"), CaseID: "cas_" + w.op(), Code: rapid.SampledFrom([]string{"", "", "FORBIDDEN"}).Draw(r, "code")})
 		},
 		"attempt": func(r *rapid.T) {
 			c := w.attempt(claim.Draw(r, "claim"), attempt.Draw(r, "attempt"))
+			if rapid.IntRange(0, 3).Draw(r, "out of order") == 0 {
+				c.Step = rapid.SampledFrom([]string{"", "price", "notify"}).Draw(r, "step")
+			}
 			c.Fingerprint = rapid.SampledFrom([]string{"fp", "fp", "other"}).Draw(r, "fingerprint")
 			w.give(c)
 		},
@@ -64,7 +67,7 @@ func (w *walk) machines() map[string]func(*rapid.T) {
 			c := w.receipt(attempt.Draw(r, "attempt"), rapid.SampledFrom([]Outcome{Success, Failure, Unknown, "", "MAYBE"}).Draw(r, "outcome"),
 				rapid.SampledFrom([]Proof{ProvesNothing, ProvesAccepted, ProvesQueued, ProvesCompleted}).Draw(r, "proves"))
 			c.Receipt.Conflict = rapid.Bool().Draw(r, "conflict")
-			c.Receipt.Code = rapid.SampledFrom([]string{"", "", "EXECUTION_ERROR"}).Draw(r, "code")
+			c.Receipt.Code = rapid.SampledFrom([]string{"", "", "EXECUTION_ERROR", NotSent}).Draw(r, "code")
 			c.Receipt.Body = json.RawMessage(`{"a": "<\u2028>"}`)
 			w.give(c)
 		},
@@ -72,12 +75,21 @@ func (w *walk) machines() map[string]func(*rapid.T) {
 			c := w.reading(rapid.SampledFrom([]string{"", "7", "7", "8"}).Draw(r, "version"),
 				rapid.SampledFrom([]Holds{HoldsUnknown, HoldsTrue, HoldsFalse}).Draw(r, "holds"))
 			c.Needs = rapid.SampledFrom([][]Need{nil, {}, {{Role: "support", Approvals: 2}}}).Draw(r, "needs")
+			c.Observation.Step = rapid.SampledFrom([]string{"", "", "price", "notify"}).Draw(r, "of step")
 			w.give(c)
 		},
 		"evidence": func(r *rapid.T) {
-			w.give(w.evidence(rapid.SampledFrom([]string{FoundSucceeded, FoundNotExecuted, FoundFailed, FoundUnknown, "?"}).Draw(r, "outcome"),
-				rapid.SampledFrom([]Proof{ProvesNothing, ProvesAccepted, ProvesCompleted}).Draw(r, "proves")))
+			c := w.evidence(rapid.SampledFrom([]string{FoundSucceeded, FoundNotExecuted, FoundFailed, FoundUnknown, "?"}).Draw(r, "outcome"),
+				rapid.SampledFrom([]Proof{ProvesNothing, ProvesAccepted, ProvesCompleted}).Draw(r, "proves"))
+			if rapid.IntRange(0, 4).Draw(r, "another step") == 0 {
+				c.Found.Step = rapid.SampledFrom([]string{"", "price", "notify"}).Draw(r, "of step")
+			}
+			w.give(c)
 		},
 		"retry": func(r *rapid.T) { w.give(w.retry(claim.Draw(r, "claim"))) },
+		"linked": func(r *rapid.T) {
+			w.give(Conclude{By: By{Kind: BySystem}, Linked: claim.Draw(r, "linked"), How: rapid.SampledFrom([]string{LinkResumes, LinkCompensates, LinkReplaces}).Draw(r, "how"),
+				Outcome: rapid.SampledFrom([]State{Applied, Accepted, Failed}).Draw(r, "outcome")})
+		},
 	}
 }

@@ -35,6 +35,12 @@ func newWalk(r *rapid.T, edges map[string][]string) *walk {
 	l.needs = rapid.SampledFrom([][]Need{{}, {{Role: "support", Approvals: 1}}, {{Role: "support", Approvals: 2}},
 		{{Role: "support", Approvals: 1, StepUp: true}}}).Draw(r, "needs")
 	w := &walk{life: l, r: r, reached: edges}
+	if rapid.Bool().Draw(r, "steps") {
+		l.inSteps()
+		l.terms.Steps[0].Verify = rapid.Bool().Draw(r, "read the step back")
+		l.terms.Proves = rapid.SampledFrom([]Proof{ProvesAccepted, ProvesCompleted}).Draw(r, "steps prove")
+		l.terms.Steps[1].Proves = l.terms.Proves
+	}
 	first := l.propose()
 	first.Draft = rapid.Bool().Draw(r, "draft")
 	w.give(first)
@@ -90,7 +96,7 @@ func (w *walk) keepsPromises(c Command, e Event, before Action) {
 		w.r.Fatalf("failed by %T while something may be on its way", c)
 	case e.Kind == KindClaimed && e.From != Confirmed, e.Kind == KindRetried && e.From != ResultUnknown:
 		w.r.Fatalf("a second live claim: %s in %s", e.Kind, e.From)
-	case e.Kind == KindRetried && !w.allowedRetry():
+	case e.Kind == KindRetried && !w.mayGoOn():
 		w.r.Fatalf("a retry that nobody allowed")
 	case e.Kind == KindRevised && (len(Snapshot{Action: a, Authority: w.authority}.Approvals()) > 0 || a.ProposalHash == before.ProposalHash):
 		w.r.Fatalf("a decision outlived its revision")
@@ -105,11 +111,12 @@ func (w *walk) provenDone(e Event) bool {
 	if e.Kind == KindVerdict {
 		return readData[judged](e).Verdict.Verdict == Happened && w.enough(e)
 	}
-	completed := false
-	for _, e := range w.events {
-		r, f := readData[receipted](e).Receipt, readData[evidenced](e).Found
-		completed = completed || e.Kind == KindReceipt && r.Outcome == Success && r.Proves == ProvesCompleted ||
-			e.Kind == KindEvidence && f.Outcome == FoundSucceeded && f.Proves == ProvesCompleted
+	if e.Kind == KindConcluded {
+		return readData[concluded](e).How == LinkResumes
+	}
+	completed := true
+	for _, s := range w.stepsSeen() {
+		completed = completed && s.proven == ProvesCompleted
 	}
 	holds := e.Kind == KindObservation && readData[observed](e).Observation.Holds == HoldsTrue
 	return completed && w.terms.Proves == ProvesCompleted && (holds || !w.terms.Verify)
@@ -143,7 +150,7 @@ func (w *walk) nothingOnItsWay(e Event) bool {
 			fence[t.ID] = t.SendBy.Add(w.terms.FenceAfter)
 		case KindReceipt:
 			r := readData[receipted](e).Receipt
-			refused[r.AttemptID] = refused[r.AttemptID] || r.Outcome == Failure
+			refused[r.AttemptID] = refused[r.AttemptID] || r.Outcome == Failure || r.Outcome == Success && len(w.terms.Steps) > 0
 		}
 	}
 	for id, until := range fence {
@@ -152,29 +159,6 @@ func (w *walk) nothingOnItsWay(e Event) bool {
 		}
 	}
 	return true
-}
-
-// allowedRetry looks for an answer that nothing was executed, given since the
-// last request and while none was being waited for, or for a person who wants
-// the retry when nothing can be on its way any more, and no success at all.
-func (w *walk) allowedRetry() bool {
-	said, retries := false, 0
-	for _, e := range w.events {
-		switch {
-		case e.Kind == KindAttempted:
-			said = false
-		case e.Kind == KindEvidence && readData[evidenced](e).Found.Outcome == FoundNotExecuted:
-			said = said || e.From == ResultUnknown
-		case e.Kind == KindSendAgain:
-			said = said || w.nothingOnItsWay(e)
-		case e.Kind == KindEvidence && readData[evidenced](e).Found.Outcome == FoundSucceeded,
-			e.Kind == KindReceipt && readData[receipted](e).Receipt.Outcome == Success:
-			return false
-		case e.Kind == KindRetried:
-			retries++
-		}
-	}
-	return said && retries == 1 && w.terms.RetrySameKey
 }
 
 // invariants are true between any two commands.
@@ -191,20 +175,21 @@ func (w *walk) invariants() {
 	if a.Executions() > 0 && level == LevelNotSubmitted || level == LevelCompleted && a.State != Applied {
 		w.r.Fatalf("%d requests, statement %s in %s", a.Executions(), level, a.State)
 	}
-	sent := map[string]bool{}
+	sent, first := map[string]bool{}, map[string]string{}
 	for _, t := range a.Attempts {
 		if key := t.ClaimID + ":" + t.Step; sent[key] {
 			w.r.Fatalf("claim %s attempted step %q twice", t.ClaimID, t.Step)
 		} else {
 			sent[key] = true
 		}
-		if t.SendBy.After(t.At.Add(w.terms.SendWithin)) || t.Fingerprint != a.Attempts[0].Fingerprint {
+		if first[t.Step] == "" {
+			first[t.Step] = t.Fingerprint
+		}
+		if t.SendBy.After(t.At.Add(w.terms.SendWithin)) || t.Fingerprint != first[t.Step] {
 			w.r.Fatalf("attempt %+v", t)
 		}
 	}
-	if len(a.Attempts) > 2 {
-		w.r.Fatalf("%d attempts", len(a.Attempts))
-	}
+	w.stepsHold(level)
 	if a.Exhausted() && (a.State != ResultUnknown || a.Case.Pending != nil) || a.CaseID() == "" && a.Case != nil && (a.Case.Holder != nil || a.Case.Pending != nil) {
 		w.r.Fatalf("in %s a person is needed %v, case %+v", a.State, a.Exhausted(), a.Case)
 	}

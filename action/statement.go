@@ -23,8 +23,11 @@ func (a Action) Statement(now time.Time) (level Level, waiting bool) {
 	case Executing:
 		return LevelUnknown, false
 	case ResultUnknown:
-		if v := a.Case.Verdict; v != nil && v.Verdict == Partly {
+		if v := a.Case.Verdict; v != nil && v.Verdict == Partly || a.Partly() {
 			return LevelPartial, false
+		}
+		if a.Case.Kind == CaseUnknown && a.Executions() == 0 {
+			return LevelNotSubmitted, false // it was to undo another action, and could not be begun
 		}
 		return LevelUnknown, false
 	case Accepted:

@@ -59,16 +59,59 @@ func (a Action) findOut() (Work, time.Time) {
 		}
 		return a.ask() // because a person wants to know
 	}
-	if a.cleared() && a.Proven == ProvesNothing && a.Terms.RetrySameKey && !a.Retried {
-		return WorkRetry, a.Since
+	if a.awaitsRetry() {
+		return WorkRetry, a.paced(a.Since, a.Resumed)
+	}
+	if _, ok := a.UnreadStep(); ok && a.Case.Why != WhyMismatch {
+		if n, last := a.readsOfStep(); n < maxReads {
+			return WorkVerify, a.paced(later(a.Since, last), n)
+		}
 	}
 	return a.ask()
+}
+
+// UnreadStep returns the step whose success has still to be read back before
+// the next begins.
+func (a Action) UnreadStep() (Step, bool) {
+	s, left := a.next()
+	return s, left && s.Verify && s.proven()
+}
+
+// readsOfStep counts the readings since the case was opened that did not show
+// that the step is done, and says when the last was.
+func (a Action) readsOfStep() (n int, last time.Time) {
+	s, _ := a.next()
+	for _, o := range a.Observations {
+		if o.Step == s.Name && !o.At.Before(a.Case.OpenedAt) {
+			n, last = n+1, o.At
+		}
+	}
+	return n, last
+}
+
+// AskedStep returns the step to ask about by its key: the first whose outcome is
+// not known, and when people want to know more, the one that was sent last. False
+// when there is none.
+func (a Action) AskedStep() (Step, bool) {
+	var last Step
+	for _, s := range a.Steps {
+		one := a.of(s.Name)
+		if !s.proven() && a.StepState(s) == StepUnknown {
+			return s, true
+		}
+		if one.Executions() > 0 {
+			last = s
+		}
+	}
+	again := a.CaseID() != "" && !a.Case.AgainAt.IsZero()
+	return last, len(a.Steps) == 0 || again && last.Name != ""
 }
 
 // ask is the next query by key, while there are any left.
 func (a Action) ask() (Work, time.Time) {
 	n := a.asked()
-	if a.Terms.StatusQuery == "" || n >= a.Terms.MaxPolls {
+	step, ok := a.AskedStep()
+	if !ok || a.Query(step.Name) == "" || n >= a.Terms.MaxPolls {
 		return WorkNone, time.Time{}
 	}
 	last := later(a.Since, a.askedFrom())
@@ -78,12 +121,15 @@ func (a Action) ask() (Work, time.Time) {
 	return WorkAsk, a.paced(last, n)
 }
 
+// Query is the tool that asks about a step by its key; "" when there is none.
+func (a Action) Query(step string) string { return a.of(step).Terms.StatusQuery }
+
 // asked counts the queries by key since the latest attempt, or since a person
 // asked for more.
 func (a Action) asked() int {
 	n, from := 0, a.askedFrom()
 	for _, q := range a.Asks {
-		if q.Found.Source == a.Terms.StatusQuery && !q.At.Before(from) {
+		if q.Found.Source == a.Query(q.Found.Step) && !q.At.Before(from) {
 			n++
 		}
 	}

@@ -41,6 +41,20 @@ func (s *Service) follows(ctx context.Context, links action.Links, c *contract.C
 	return bindsToProduced(original.Action, c, version)
 }
 
+// remaining leaves, of the steps of an action that resumes another one of the
+// same tool, those that the other has not done. It refuses when nothing is left,
+// and while it is not known of a step whether it was done.
+func (s *Service) remaining(ctx context.Context, resumes, tool string, steps []action.StepTerms) ([]action.StepTerms, error) {
+	if resumes == "" || len(steps) == 0 {
+		return steps, nil
+	}
+	original, err := s.ledger.Snapshot(ctx, resumes)
+	if err != nil || original.Action.Tool != tool {
+		return steps, err
+	}
+	return original.Left(steps)
+}
+
 // stillFollows is follows for an action as it was approved.
 func (s *Service) stillFollows(ctx context.Context, a action.Action) error {
 	if id, _ := a.Links.To(); id == "" {
@@ -49,6 +63,14 @@ func (s *Service) stillFollows(ctx context.Context, a action.Action) error {
 	tool, err := s.catalogue.Version(ctx, a.Tool, a.ToolVersion)
 	if err != nil {
 		return err
+	}
+	left, err := s.remaining(ctx, a.Links.Resumes, a.Tool, a.Terms.Steps)
+	if err != nil {
+		return err
+	}
+	if len(left) != len(a.Terms.Steps) {
+		return action.Refuse(action.WrongState, "Some of what is left to do of action "+a.Links.Resumes+" has been done meanwhile. Cancel this one, and propose what is left.").
+			Because("link-moved").With("action", a.Links.Resumes)
 	}
 	return s.follows(ctx, a.Links, tool.Contract, a.Target, a.ObjectVersion)
 }

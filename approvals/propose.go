@@ -122,6 +122,9 @@ func (s *Service) prepare(ctx context.Context, client people.Client, p Proposal,
 		if err := s.follows(ctx, p.Links, tool.Contract, c.Target, c.ObjectVersion); err != nil {
 			return none, time.Time{}, err
 		}
+		if c.Terms.Steps, err = s.remaining(ctx, p.Links.Resumes, tool.Name, c.Terms.Steps); err != nil {
+			return none, time.Time{}, err
+		}
 	}
 	cmd := action.Propose{Op: op, By: client.By(), ID: action.NewID("act"), Draft: p.Draft, Tool: tool.Name, Actor: p.Actor,
 		Entry: p.Entry, TaskID: p.TaskID, RequestID: p.RequestID, Links: p.Links, Key: action.NewID("exk"), Ref: action.NewRef(),
@@ -227,6 +230,13 @@ func termsOf(c *contract.Contract) action.Terms {
 	if q := e.StatusQuery; q != nil {
 		t.StatusQuery, t.MaxPolls = q.Tool, q.MaxPolls
 	}
+	for _, s := range e.Steps {
+		step := action.StepTerms{Name: s.Name, Proves: s.Proves, StatusQuery: t.StatusQuery, Verify: len(s.Postconditions) > 0}
+		if s.StatusQuery != nil {
+			step.StatusQuery = s.StatusQuery.Tool
+		}
+		t.Steps = append(t.Steps, step)
+	}
 	return t
 }
 
@@ -271,6 +281,9 @@ func (s *Service) Submit(ctx context.Context, client people.Client, id string, i
 			return nil, err
 		}
 		if err := s.follows(ctx, a.Links, tool.Contract, c.Target, c.ObjectVersion); err != nil {
+			return nil, err
+		}
+		if c.Terms.Steps, err = s.remaining(ctx, a.Links.Resumes, a.Tool, c.Terms.Steps); err != nil {
 			return nil, err
 		}
 		if err := people.ClientMay(client, people.ToPropose, people.Subject{Tool: a.Tool, Scope: c.Scope, Entry: a.Entry}); err != nil {

@@ -24,6 +24,7 @@ type run struct {
 	stopping context.Context // ends when no attempt may be recorded any more
 	claim    string
 	claimed  api.Claimed
+	payload  []byte // canonical
 	lease    *lease
 	log      *slog.Logger
 }
@@ -69,11 +70,11 @@ func (r *run) ready(ctx context.Context) (*wireCall, error) {
 	if err := r.contract.ValidateInput(payload); err != nil {
 		return nil, err
 	}
-	wire, err := r.prepare(payload)
+	r.payload, r.work.Payload = payload, payload
+	wire, err := r.prepare(r.claimed.Step)
 	if err != nil {
 		return nil, err
 	}
-	r.work.Payload = payload
 	if err := r.permitted(ctx); err != nil {
 		return nil, err
 	}
@@ -182,35 +183,75 @@ func (r *run) giveBack(ctx context.Context, why error) error {
 	return why
 }
 
-// act records an attempt, sends, reports, and reads back.
+// act makes the request, or in a contract with steps every one that is left, in
+// the order that the console says, and reads back.
 func (r *run) act(ctx context.Context, wire *wireCall) error {
+	for {
+		after, done, err := r.attempt(ctx, wire)
+		if err != nil || !done || !action.State(after.State).In(action.Executing, action.Accepted) {
+			return err
+		}
+		next := after.NextStep
+		if wire.step != nil && next == nil && action.State(after.State) == action.Executing {
+			if next, err = r.stepReadBack(ctx, wire); err != nil || next == nil {
+				return err
+			}
+		}
+		if next == nil {
+			r.work.Kind, r.work.Version, r.work.Step = string(action.WorkVerify), after.Version, nil
+			return r.readBack(ctx, r.contract, r.work)
+		}
+		if wire, err = r.prepare(next); err != nil {
+			return r.giveBack(ctx, err)
+		}
+	}
+}
+
+// stepReadBack reads the post-conditions of a step back, as often as the contract
+// says, and returns the next step, which may not begin before. It is nil when the
+// action does not go on.
+func (r *run) stepReadBack(ctx context.Context, wire *wireCall) (*api.Step, error) {
+	verify := r.contract.Execution.Verify
+	for try := range verify.Tries {
+		if try > 0 && r.opt.Clock.Sleep(ctx, verify.Window.Duration/time.Duration(verify.Tries)) != nil {
+			break
+		}
+		for _, tool := range wire.contract.PostconditionReads() {
+			said, err := r.report(ctx, r.work.ActionID, r.readStep(ctx, tool, r.work, wire.step))
+			if err != nil || said.state != action.Executing || said.next != nil {
+				return said.next, err
+			}
+		}
+	}
+	return nil, r.giveBack(ctx, fmt.Errorf("step %s was not read back", wire.step.Name))
+}
+
+// attempt records an attempt, sends, and reports. It returns the action after it,
+// and whether it was a success.
+func (r *run) attempt(ctx context.Context, wire *wireCall) (after api.Action, done bool, err error) {
 	if r.stopping.Err() != nil {
-		return r.giveBack(ctx, errStopping)
+		return after, false, r.giveBack(ctx, errStopping)
 	}
 	tell, err := r.breakers[r.system.BaseURL].write()
 	if err != nil {
-		return r.giveBack(ctx, err)
+		return after, false, r.giveBack(ctx, err)
 	}
 	attempt := api.Attempt{AttemptID: action.NewSecret(16), ClaimID: r.claim, Fingerprint: wire.fingerprint}
+	if wire.step != nil {
+		attempt.Step = wire.step.Name
+	}
 	asked := r.opt.Clock.Now()
 	granted, err := r.client.StartAttempt(ctx, r.work.ActionID, attempt)
 	if err != nil {
 		tell(reply{err: errNotTried})
-		return r.notStarted(ctx, attempt.AttemptID, err)
+		return after, false, r.notStarted(ctx, attempt.AttemptID, err)
 	}
 	got := r.send(ctx, wire, asked, time.Duration(granted.SendWithinMillis)*time.Millisecond)
 	tell(got)
-	outcome := r.contract.Classify(got.answer(granted.Number))
-	r.log.Info("attempted", "number", granted.Number, "status", got.status, "outcome", outcome.Result, "reason", outcome.Reason)
-	after, err := r.deliver(ctx, receipt(attempt.AttemptID, r.claim, got, outcome))
-	if err != nil {
-		return err
-	}
-	if outcome.Result != action.Success || !action.State(after.State).In(action.Executing, action.Accepted) {
-		return nil
-	}
-	r.work.Kind, r.work.Version = string(action.WorkVerify), after.Version
-	return r.readBack(ctx, r.contract, r.work)
+	outcome := wire.contract.Classify(got.answer(granted.Number))
+	r.log.Info("attempted", "step", attempt.Step, "number", granted.Number, "status", got.status, "outcome", outcome.Result, "reason", outcome.Reason)
+	after, err = r.deliver(ctx, receipt(attempt.AttemptID, r.claim, got, outcome))
+	return after, outcome.Result == action.Success, err
 }
 
 // notStarted handles an attempt that was refused, or of which it is not known

@@ -163,10 +163,8 @@ func (e *Executor) contractOf(ctx context.Context, w api.Work) (*contract.Contra
 	switch {
 	case err != nil:
 		return nil, err
-	case c.HTTP == nil:
+	case c.HTTP == nil && len(c.Execution.Steps) == 0:
 		return nil, fmt.Errorf("%w: its contract does not say how to call it", errUnserved)
-	case len(c.Execution.Steps) > 0:
-		return nil, fmt.Errorf("%w: its contract has steps", errUnserved)
 	}
 	return c, nil
 }
@@ -194,14 +192,22 @@ func (e *Executor) observe(ctx context.Context, c *contract.Contract, w api.Work
 	return failed
 }
 
-// readBack looks whether the post-conditions hold; the console judges.
+// readBack looks whether the post-conditions of the whole, or of the step that
+// the work names, hold; the console judges.
 func (e *Executor) readBack(ctx context.Context, c *contract.Contract, w api.Work) error {
-	for _, tool := range c.PostconditionReads() {
-		after, err := e.reportFor(ctx, w, e.read(ctx, tool, facts(w)))
+	if w.Step != nil {
+		one, err := c.ForStep(w.Step.Name)
 		if err != nil {
 			return err
 		}
-		if !after.state.In(action.Executing, action.Accepted) {
+		c = one
+	}
+	for _, tool := range c.PostconditionReads() {
+		after, err := e.reportFor(ctx, w, e.readStep(ctx, tool, w, w.Step))
+		if err != nil {
+			return err
+		}
+		if !after.state.In(action.Executing, action.Accepted) && w.Step == nil {
 			return nil
 		}
 	}
@@ -211,10 +217,9 @@ func (e *Executor) readBack(ctx context.Context, c *contract.Contract, w api.Wor
 // ask asks by key what became of the operation. It changes nothing; the console
 // judges the answer, and that there was none.
 func (e *Executor) ask(ctx context.Context, c *contract.Contract, w api.Work) error {
-	if c.Execution.StatusQuery == nil {
+	if w.Read == nil {
 		return fmt.Errorf("%w: its contract names no status query", errUnserved)
 	}
-	r := e.read(ctx, c.Execution.StatusQuery.Tool, facts(w))
-	_, err := e.reportFor(ctx, w, r)
+	_, err := e.reportFor(ctx, w, e.readStep(ctx, *w.Read, w, w.Step))
 	return err
 }

@@ -25,6 +25,7 @@ const maxEvidence = 256 << 10
 // reading is what a read-only query showed, or why it failed.
 type reading struct {
 	tool     string
+	step     string // whose key was asked about, or whose post-conditions were read; "" of the whole
 	snapshot json.RawMessage
 	failure  string // safe to show; "" when there is a snapshot
 	at       time.Time
@@ -188,7 +189,8 @@ func plainWord(text string) string {
 // judged is what the console made of a reading.
 type judged struct {
 	state action.State
-	holds *bool // the conditions on it; nil: unknown, or there are none
+	holds *bool     // the conditions on it; nil: unknown, or there are none
+	next  *api.Step // what may be attempted now
 }
 
 // report sends a reading to the console.
@@ -199,7 +201,7 @@ func (t *Tools) report(ctx context.Context, id string, r reading) (judged, error
 // reportFor sends a reading that a piece of work asked for. Several executors
 // may be at the same piece: what the first reports counts, once.
 func (t *Tools) reportFor(ctx context.Context, w api.Work, r reading) (judged, error) {
-	piece := sha256.Sum256(fmt.Appendf(nil, "%s %s %d %s", w.Kind, w.ActionID, w.Version, r.tool))
+	piece := sha256.Sum256(fmt.Appendf(nil, "%s %s %d %s %s", w.Kind, w.ActionID, w.Version, r.tool, r.step))
 	said, err := t.reportAs(ctx, w.ActionID, hex.EncodeToString(piece[:16]), r)
 	if HasCode(err, action.IdempotencyKeyInUse) {
 		return judged{}, errOvertaken
@@ -211,18 +213,29 @@ func (t *Tools) reportFor(ctx context.Context, w api.Work, r reading) (judged, e
 var errOvertaken = errors.New("another executor has reported it already")
 
 func (t *Tools) reportAs(ctx context.Context, id, observation string, r reading) (judged, error) {
-	o := api.Observation{ObservationID: observation, Tool: r.tool, Snapshot: r.snapshot, Error: r.failure, ObservedAt: r.at.UTC()}
+	o := api.Observation{ObservationID: observation, Tool: r.tool, Step: r.step, Snapshot: r.snapshot, Error: r.failure, ObservedAt: r.at.UTC()}
 	after, err := t.client.Observe(ctx, id, o)
 	if err != nil {
 		return judged{}, fmt.Errorf("reporting what %s showed: %w", r.tool, err)
 	}
-	said := judged{state: action.State(after.State)}
+	said := judged{state: action.State(after.State), next: after.NextStep}
 	for _, recorded := range after.Observations {
 		if recorded.ObservationID == o.ObservationID {
 			said.holds = recorded.Holds
 		}
 	}
 	return said, nil
+}
+
+// readStep is read for one step, if there is one: under its key.
+func (t *Tools) readStep(ctx context.Context, tool string, w api.Work, step *api.Step) reading {
+	known, name := facts(w), ""
+	if step != nil {
+		known.ExecutionKey, name = step.ExecutionKey, step.Name
+	}
+	r := t.read(ctx, tool, known)
+	r.step = name
+	return r
 }
 
 // facts are what read tools may know of an action.

@@ -31,15 +31,26 @@ var errLate = errors.New("the time to send is over")
 type wireCall struct {
 	request     *http.Request
 	fingerprint string
+	step        *api.Step          // nil where there are no steps
+	contract    *contract.Contract // of the step, or of the whole
 }
 
-// prepare builds the request of the action as the contract says.
-func (r *run) prepare(payload []byte) (*wireCall, error) {
-	version := ""
-	if r.work.ObjectVersion != nil {
-		version = *r.work.ObjectVersion
+// prepare builds the request of the action, or of one of its steps, as the
+// contract says.
+func (r *run) prepare(step *api.Step) (*wireCall, error) {
+	name, key, bound := "", r.claimed.ExecutionKey, r.work.ObjectVersion
+	if step != nil {
+		name, key, bound = step.Name, step.ExecutionKey, step.ObjectVersion
 	}
-	wire, err := r.contract.Request(r.system.BaseURL, payload, r.claimed.ExecutionKey, version)
+	one, err := r.contract.ForStep(name)
+	if err != nil {
+		return nil, err
+	}
+	version := ""
+	if bound != nil {
+		version = *bound
+	}
+	wire, err := one.Request(r.system.BaseURL, r.payload, key, version)
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +64,7 @@ func (r *run) prepare(payload []byte) (*wireCall, error) {
 		return nil, err
 	}
 	request.Header.Set("User-Agent", r.opt.Agent)
-	return &wireCall{request, fingerprint(wire, request.URL)}, nil
+	return &wireCall{request, fingerprint(wire, request.URL), step, one}, nil
 }
 
 // nameActor tells a system on whose behalf it is called, where it wants to know.

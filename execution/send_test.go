@@ -22,9 +22,9 @@ func TestNothingIsSentWithoutALease(t *testing.T) {
 	}{"lost": {true, action.Failure}, "live": {false, action.Success}} {
 		version := "8"
 		r := &run{Executor: &Executor{Tools: &Tools{opt: Options{}.complete()}}, contract: parseContract(t, priceContract),
-			work: api.Work{ObjectVersion: &version}, system: System{BaseURL: base},
+			work: api.Work{ObjectVersion: &version}, payload: []byte(pricePayload), system: System{BaseURL: base},
 			lease: &lease{clock: systemClock{}, start: time.Now(), ttl: time.Minute, lost: held.lost}}
-		wire, err := r.prepare([]byte(pricePayload))
+		wire, err := r.prepare(nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -70,6 +70,9 @@ func (s *server) claim(w http.ResponseWriter, r *http.Request, c caller) error {
 	a := claimed.Action
 	answer := api.Claimed{ActionID: a.ID, Contract: effective, Payload: a.Payload, ExecutionKey: a.ExecutionKey,
 		Lease: leaseOf(action.Snapshot{Action: a, Now: claimed.Now}), Token: claimed.Token, Now: claimed.Now.UTC()}
+	if next, ok := a.NextStep(); ok {
+		answer.Step = stepOf(a, next.Name)
+	}
 	if len(a.Attempts) > 0 && a.Terms.KeyLifetime > 0 {
 		answer.KeyExpiresAt = new(a.Attempts[0].At.Add(a.Terms.KeyLifetime).UTC())
 	}

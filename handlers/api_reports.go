@@ -63,10 +63,11 @@ func (s *server) observation(w http.ResponseWriter, r *http.Request, c caller) e
 	if !toolName(body.Tool) {
 		refusal.At("/tool", "is required: the name of the tool that was asked")
 	}
+	wantText(refusal, "/step", body.Step, false)
 	if len(refusal.Errors) > 0 {
 		return refusal
 	}
-	snap, err := s.Triage.Observe(r.Context(), *c.client, parameter(r, "id"), triage.Observation{ID: body.ObservationID, Tool: body.Tool,
+	snap, err := s.Triage.Observe(r.Context(), *c.client, parameter(r, "id"), triage.Observation{ID: body.ObservationID, Tool: body.Tool, Step: body.Step,
 		Snapshot: given(body.Snapshot), Error: body.Error, ObservedAt: body.ObservedAt})
 	if err != nil {
 		return err

@@ -55,9 +55,24 @@ func workOf(a action.Action) api.Work {
 	case action.WorkObserve:
 		item.Read = orNull(a.Terms.Before)
 	case action.WorkAsk:
-		item.Read = orNull(a.Terms.StatusQuery)
+		step, _ := a.AskedStep()
+		item.Read, item.Step = orNull(a.Query(step.Name)), stepOf(a, step.Name)
+	case action.WorkVerify:
+		if step, ok := a.UnreadStep(); ok {
+			item.Step = stepOf(a, step.Name)
+		}
+	case action.WorkExecute, action.WorkRetry:
+		item.Step = stepOf(a, a.CurrentStep())
 	}
 	return item
+}
+
+// stepOf is a step as executors are told of it; nil without a name.
+func stepOf(a action.Action, name string) *api.Step {
+	if name == "" {
+		return nil
+	}
+	return &api.Step{Name: name, ExecutionKey: action.StepKey(a.ExecutionKey, name), ObjectVersion: a.StepVersion(name)}
 }
 
 // renew extends a live claim.

@@ -223,7 +223,7 @@ func conditionText(c contract.Condition) string {
 }
 
 func (v actionView) proof(ctx context.Context) *web.Proof {
-	p := &web.Proof{Executions: v.a.Executions(), Attempts: len(v.a.Attempts), Retried: v.a.Retried, FailedCode: v.a.FailureCode, OpenCase: v.a.CaseID()}
+	p := &web.Proof{Executions: v.a.Executions(), Attempts: len(v.a.Attempts), Retried: v.a.Retried(), FailedCode: v.a.FailureCode, OpenCase: v.a.CaseID()}
 	if p.OpenCase != "" {
 		p.CaseURL = "/triage/" + p.OpenCase
 	}

@@ -73,7 +73,7 @@ func (v caseView) whyNotAgain(may, running, held bool) string {
 	switch {
 	case running:
 		return "running"
-	case reason == "soon" && !v.a.NotExecuted:
+	case reason == "soon" && !v.a.NotExecuted():
 		return "wanted"
 	case reason == "key":
 		return "key-gone"

@@ -31,7 +31,8 @@ func storyOf(a action.Action, events []action.Event) []web.Told {
 			tellDecision(&t, a.Decisions[decisions])
 			decisions++
 		case action.KindAttempted:
-			t.Number, t.Key = a.Attempts[attempts].Number, a.ExecutionKey
+			sent := a.Attempts[attempts]
+			t.Number, t.Step, t.Key = sent.Number, web.Outside(sent.Step), action.StepKey(a.ExecutionKey, sent.Step)
 			attempts++
 		case action.KindReceipt:
 			tellReceipt(&t, a.Receipts[receipts])
@@ -42,7 +43,7 @@ func storyOf(a action.Action, events []action.Event) []web.Told {
 				t.Holds = "unknown"
 			}
 			readings++
-		case action.KindGivenUp:
+		case action.KindGivenUp, action.KindConcluded:
 			t.Code = a.FailureCode
 		case action.KindOverdue:
 			if a.Case != nil {

@@ -34,7 +34,7 @@ func (s *server) caseRow(r *http.Request, c caller, tool *rule.Tool, a action.Ac
 }
 
 func keyLifeOf(a action.Action) web.KeyLife {
-	k := web.KeyLife{Key: a.ExecutionKey, Used: a.Retried, System: systemOf(a.Tool)}
+	k := web.KeyLife{Key: a.ExecutionKey, Used: a.Retried(), System: systemOf(a.Tool)}
 	if until, ok := a.KeyUntil(); ok {
 		k.Until = until
 	}
@@ -46,7 +46,7 @@ func askedOf(a action.Action) web.Asked {
 	out := web.Asked{Possible: a.Terms.StatusQuery != ""}
 	out.Times, out.Budget = a.AskedSince()
 	for i := len(a.Asks) - 1; i >= 0; i-- {
-		if q := a.Asks[i]; q.Found.Source == a.Terms.StatusQuery {
+		if q := a.Asks[i]; q.Found.Source == a.Query(q.Found.Step) {
 			out.Last, out.Found = q.At, foundOf(q)
 			out.Times = max(out.Times, 1)
 			break

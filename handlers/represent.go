@@ -65,7 +65,14 @@ func actionOf(a action.Action, now time.Time) api.Action {
 	out := api.Action{ID: a.ID, State: string(a.StateAt(now)), Version: a.Version, Revision: a.Revision, Tool: a.Tool, ToolVersion: a.ToolVersion,
 		Actor: actorOf(a.Actor), ObjectVersion: a.ObjectVersion, PayloadHash: a.PayloadHash, ProposalHash: a.ProposalHash,
 		ExecutionKey: a.ExecutionKey, CreatedAt: a.CreatedAt.UTC(), Reason: orNull(a.Reason), HandlerExecutions: a.Executions(),
-		RequestID: a.RequestID, CaseID: orNull(a.CaseID()), Attempts: []api.AttemptState{}, Target: apiTarget(a.Target)}
+		RequestID: a.RequestID, CaseID: orNull(a.CaseID()), Attempts: []api.AttemptState{}, Steps: []api.StepState{}, Target: apiTarget(a.Target)}
+	for _, step := range a.Steps {
+		out.Steps = append(out.Steps, api.StepState{Name: step.Name, ExecutionKey: action.StepKey(a.ExecutionKey, step.Name),
+			State: string(a.StepState(step)), Proven: orNull(string(step.Proven)), Executions: a.StepExecutions(step.Name)})
+	}
+	if next, ok := a.NextStep(); ok {
+		out.NextStep = stepOf(a, next.Name)
+	}
 	if a.ExpiresAt != nil {
 		out.ExpiresAt = new(a.ExpiresAt.UTC())
 	}
@@ -150,7 +157,7 @@ type outputs struct {
 func (o outputs) observations(ctx context.Context, a action.Action) ([]api.ObservationState, error) {
 	out := []api.ObservationState{}
 	for _, seen := range a.Observations {
-		state := api.ObservationState{ObservationID: seen.ID, Tool: seen.Tool, Error: orNull(seen.Error), ObservedAt: seen.ObservedAt.UTC()}
+		state := api.ObservationState{ObservationID: seen.ID, Tool: seen.Tool, Step: orNull(seen.Step), Error: orNull(seen.Error), ObservedAt: seen.ObservedAt.UTC()}
 		if seen.Holds != action.HoldsUnknown {
 			state.Holds = new(seen.Holds == action.HoldsTrue)
 		}

@@ -69,12 +69,13 @@ CREATE TABLE actions (
     needs_person     boolean     NOT NULL DEFAULT false, -- nothing is left to find out without one
     key_until        timestamptz, -- while it is open: how long the business system surely knows the key
     case_closed_at   timestamptz, -- when the latest case was closed, when none is open
+    partly           boolean     NOT NULL DEFAULT false, -- known to be done in part: closed by the end of a linked action
     links            text[]      NOT NULL, -- actions that this one compensates, resumes or replaces
     refs             text[]      NOT NULL, -- every id and hash that somebody may look for
     CHECK ((target_type IS NULL) = (target_id IS NULL)),
     CHECK ((expires_at IS NULL) = (state = 'draft') OR state = 'cancelled'),
     CHECK ((state = 'result_unknown') <= (case_id IS NOT NULL)),
-    CHECK ((case_id IS NULL) = (case_since IS NULL) AND (case_pending OR needs_person) <= (case_id IS NOT NULL)),
+    CHECK ((case_id IS NULL) = (case_since IS NULL) AND (case_pending OR needs_person OR partly) <= (case_id IS NOT NULL)),
     CHECK ((state IN ('confirmed', 'executing')) <= (confirmation_ref IS NOT NULL))
 );
 CREATE INDEX actions_queue ON actions (expires_at, id) WHERE state = 'proposed';
@@ -90,6 +91,7 @@ CREATE INDEX actions_case_second ON actions (coalesce(key_until, 'infinity'), ca
 CREATE INDEX actions_case_open ON actions (coalesce(key_until, 'infinity'), case_since, id) WHERE case_id IS NOT NULL;
 CREATE INDEX actions_case_closed ON actions (case_closed_at DESC, id DESC) WHERE case_closed_at IS NOT NULL;
 CREATE INDEX actions_links ON actions USING gin (links) WHERE links <> '{}';
+CREATE INDEX actions_partly ON actions (id) WHERE partly;
 CREATE INDEX actions_client_open ON actions (client_id) WHERE state = 'proposed';
 
 -- hold_target takes the one lock of a target, for the rest of the transaction,
@@ -115,6 +117,7 @@ BEGIN
     IF look IN ('content', 'same') THEN
         SELECT a.id INTO found FROM actions a
          WHERE a.payload_hash = self_payload AND a.actor_id = self_actor AND a.tool = self_tool AND a.id <> self
+           AND NOT a.id = ANY (self_links) -- what it resumes
            AND a.target_type IS NOT DISTINCT FROM self_type AND a.target_id IS NOT DISTINCT FROM self_id
            AND a.state IN ('proposed', 'confirmed', 'executing', 'result_unknown')
            AND NOT (a.state IN ('proposed', 'confirmed') AND a.due_at <= app_now())

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"countersign/action"
+	"countersign/triage"
 
 	"github.com/lib/pq"
 )
@@ -219,6 +220,16 @@ WHERE e.subject = ANY ($1) ORDER BY e.subject, e.version`, pq.StringArray(ids))
 		actions = append(actions, a)
 	}
 	return actions, now, nil
+}
+
+// Concluded returns pairs of an action that was done in part and one that is
+// linked to it and has taken effect, the oldest first.
+func (db *DB) Concluded(ctx context.Context, limit int) ([]triage.Conclusion, error) {
+	var pairs []triage.Conclusion
+	err := db.selectAll(ctx, &pairs, `
+SELECT o.id AS action, l.id AS linked FROM actions o JOIN actions l ON l.links && ARRAY[o.id] AND l.links <> '{}'
+WHERE o.partly AND l.state IN ('applied', 'accepted') ORDER BY o.id, l.id LIMIT $1`, limit)
+	return pairs, err
 }
 
 // Linked returns the actions that compensate, resume or replace any of these,

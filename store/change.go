@@ -26,6 +26,7 @@ type row struct {
 	caseSince, keyUntil          *time.Time
 	caseClosedAt                 *time.Time
 	casePending, needsPerson     bool
+	partly                       bool
 }
 
 func project(a action.Action) row {
@@ -76,7 +77,7 @@ func (r *row) projectCase(a action.Action) {
 	switch {
 	case a.CaseID() != "":
 		r.caseSince, r.caseWhy = &a.Case.OpenedAt, &a.Case.Why
-		r.casePending, r.needsPerson = a.Case.Pending != nil, a.Exhausted()
+		r.casePending, r.needsPerson, r.partly = a.Case.Pending != nil, a.Exhausted(), a.Partly()
 		if until, ok := a.KeyUntil(); ok {
 			r.keyUntil = &until
 		}
@@ -187,7 +188,7 @@ u AS (
         target_type = $11, target_id = $12, object_version = $13, payload_hash = $14, proposal_hash = $15,
         content_version = $16, updated_at = $7, expires_at = $17, due_at = $18, work = $19, work_at = $41, roles = $20, links = $21,
         refs = $22, deciders = $23, confirmation_ref = $24, claimed_by = $25, open_attempt = $26, block = $27, case_id = $28,
-        case_since = $42, case_why = $43, case_pending = $44, needs_person = $45, key_until = $46, case_closed_at = $47
+        case_since = $42, case_why = $43, case_pending = $44, needs_person = $45, key_until = $46, case_closed_at = $47, partly = $50
     FROM t WHERE actions.id = $1 AND t.held = '' AND ($6::timestamptz IS NULL OR t.at < $6)
     RETURNING actions.id),
 e AS (
@@ -212,7 +213,7 @@ func (db *DB) Append(ctx context.Context, t action.Transition) (bool, error) {
 		a.ContentVersion, a.ExpiresAt, r.dueAt, r.work, r.roles, r.links, r.refs, r.deciders, r.confirmationRef,
 		r.claimedBy, r.openAttempt, r.block, r.caseID, e.Op, e.Kind, e.By.Kind, e.By.ID, e.By.Name, e.By.Role, e.By.Method,
 		e.From, a.Actor.ID, string(e.Data), salt(), nullBytes(e.Body), r.workAt,
-		r.caseSince, r.caseWhy, r.casePending, r.needsPerson, r.keyUntil, r.caseClosedAt, goesOn(t), a.Client.ID)
+		r.caseSince, r.caseWhy, r.casePending, r.needsPerson, r.keyUntil, r.caseClosedAt, goesOn(t), a.Client.ID, r.partly)
 	if err != nil {
 		return false, err
 	}

@@ -173,7 +173,7 @@ func (w *workload) holds(t *testing.T, db *store.DB) {
 		for _, e := range events {
 			there[id+" "+e.Op] = true
 		}
-		if n := len(a.Attempts); n > 1 && !a.Retried {
+		if n := len(a.Attempts); n > 1 && a.Resumed == 0 {
 			t.Errorf("%s: %d attempts", id, n)
 		}
 	}

@@ -149,8 +149,17 @@ func (c *Callbacks) evidence(ctx context.Context, a action.Action, p ParkedCallb
 	if err != nil {
 		return nil, err
 	}
-	_, reading := tool.Contract.ReadCallback(p.Body)
-	f := action.Found{ID: "webhook:" + p.WebhookID, Source: CallbackSource}
+	said, _ := tool.Contract.ReadCallback(p.Body)
+	_, step, _ := strings.Cut(said, ":")
+	if len(tool.Contract.Execution.Steps) == 0 {
+		step = ""
+	}
+	k, err := tool.Contract.ForStep(step)
+	if err != nil {
+		return nil, errNotIts // of a step that it does not have
+	}
+	_, reading := k.ReadCallback(p.Body)
+	f := action.Found{ID: "webhook:" + p.WebhookID, Source: CallbackSource, Step: step}
 	f.Outcome, f.Proves = outcomeOf(reading)
 	undone, err := undoneBy(ctx, c.ledger, a)
 	if err != nil {

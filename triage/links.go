@@ -2,6 +2,8 @@ package triage
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
 	"countersign/action"
 )
@@ -22,4 +24,40 @@ func undoneBy(ctx context.Context, l Ledger, a action.Action) (string, error) {
 		}
 	}
 	return "", nil
+}
+
+// Conclusion is an action that was done in part, and one that is linked to it
+// and has taken effect.
+type Conclusion struct {
+	Action string `db:"action"`
+	Linked string `db:"linked"`
+}
+
+// concludeBatch is how many actions one round closes at most.
+const concludeBatch = 200
+
+// Conclude closes what was done in part and whose linked action has ended since.
+// One that was only accepted, and may still turn out otherwise, closes nothing.
+func (s *Service) Conclude(ctx context.Context) error {
+	pairs, err := s.ledger.Concluded(ctx, concludeBatch)
+	if err != nil {
+		return err
+	}
+	var failed []error
+	for _, p := range pairs {
+		linked, err := s.ledger.Snapshot(ctx, p.Linked)
+		if err == nil && !linked.Action.Ended() {
+			continue
+		}
+		if err == nil {
+			_, err = action.Change(ctx, s.ledger, p.Action, func(action.Snapshot) (action.Command, error) {
+				_, how := linked.Action.Links.To()
+				return action.Conclude{By: action.By{Kind: action.BySystem}, Linked: p.Linked, How: how, Outcome: linked.Action.State}, nil
+			})
+		}
+		if err != nil && !action.IsCode(err, action.WrongState) { // it moved on, or something may be on its way
+			failed = append(failed, fmt.Errorf("concluding %s: %w", p.Action, err))
+		}
+	}
+	return errors.Join(failed...)
 }

@@ -40,7 +40,7 @@ func (s *Service) Report(ctx context.Context, client people.Client, id string, r
 		if err != nil {
 			return nil, err
 		}
-		number := 0
+		number, k := 0, tool.Contract
 		for _, t := range a.Attempts {
 			if t.ID != r.AttemptID {
 				continue
@@ -50,8 +50,11 @@ func (s *Service) Report(ctx context.Context, client people.Client, id string, r
 					At("/claim_id", "must be the claim_id of the attempt")
 			}
 			number = t.Number
+			if k, err = k.ForStep(t.Step); err != nil {
+				return nil, err
+			}
 		}
-		judged := tool.Contract.Judge(contract.Claimed{Result: action.Outcome(r.Outcome), Proves: action.Proof(r.Proves),
+		judged := k.Judge(contract.Claimed{Result: action.Outcome(r.Outcome), Proves: action.Proof(r.Proves),
 			Status: r.HTTPStatus, Code: r.Code, Attempt: number, Body: r.Body})
 		code := judged.Code
 		if code == "" {
@@ -89,6 +92,7 @@ func (r Receipt) check() error {
 type Observation struct {
 	ID         string
 	Tool       string
+	Step       string // whose key was asked about, or whose post-conditions were read; "" of the whole
 	Snapshot   json.RawMessage
 	Error      string
 	ObservedAt time.Time
@@ -111,17 +115,17 @@ func (s *Service) Observe(ctx context.Context, client people.Client, id string, 
 		if err != nil {
 			return nil, err
 		}
-		if q := tool.Contract.Execution.StatusQuery; q != nil && o.Tool == q.Tool && len(a.Attempts) > 0 {
+		if c, asks := asksByKey(tool.Contract, o); asks && len(a.Attempts) > 0 {
 			undone, err := undoneBy(ctx, s.ledger, a)
 			if err != nil {
 				return nil, err
 			}
-			return action.AddEvidence{UndoneBy: undone, By: client.By(), CaseID: action.NewID("cas"), Snapshot: o.Snapshot, Found: found(tool.Contract, o)}, nil
+			return action.AddEvidence{UndoneBy: undone, By: client.By(), CaseID: action.NewID("cas"), Snapshot: o.Snapshot, Found: found(c, o)}, nil
 		}
 		if len(a.Observations) >= maxObservations {
 			return nil, action.Refuse(action.RateLimited, fmt.Sprintf("This action has %d readings already, which is the limit.", maxObservations)).Because("observations")
 		}
-		cmd := action.AddObservation{By: client.By(), CaseID: action.NewID("cas"), Observation: action.Observation{ID: o.ID, Tool: o.Tool,
+		cmd := action.AddObservation{By: client.By(), CaseID: action.NewID("cas"), Observation: action.Observation{ID: o.ID, Tool: o.Tool, Step: o.Step,
 			Failed: o.Error != "", ObservedAt: o.ObservedAt.UTC(), Snapshot: o.Snapshot, Error: o.Error}}
 		if o.Error != "" {
 			return cmd, nil
@@ -134,10 +138,21 @@ func (s *Service) Observe(ctx context.Context, client people.Client, id string, 
 	})
 }
 
+// asksByKey reports whether an answer is about the operation itself, by its key
+// or that of one of its steps, and returns the contract that reads it.
+func asksByKey(c *contract.Contract, o Observation) (*contract.Contract, bool) {
+	one, err := c.ForStep(o.Step)
+	if err != nil { // a step has to be named then: its key was asked about
+		one = c
+	}
+	q := one.Execution.StatusQuery
+	return one, q != nil && o.Tool == q.Tool
+}
+
 // found is what an answer about the operation, by its key, says. A query that
 // failed, and an answer that the contract cannot read, say nothing.
 func found(c *contract.Contract, o Observation) action.Found {
-	f := action.Found{ID: o.ID, Source: o.Tool, Outcome: action.FoundUnknown}
+	f := action.Found{ID: o.ID, Source: o.Tool, Step: o.Step, Outcome: action.FoundUnknown}
 	if o.Error != "" {
 		return f
 	}
@@ -170,6 +185,11 @@ func judge(ctx context.Context, tool *rule.Tool, a action.Action, cmd *action.Ad
 		cmd.Needs = demand.Needs
 	}
 	conditions := tool.Rules.Postconditions
+	if step := cmd.Observation.Step; step != "" {
+		conditions = func(ctx context.Context, f rule.Facts, snapshots map[string]json.RawMessage) ([]rule.Finding, error) {
+			return tool.Rules.StepPostconditions(ctx, step, f, snapshots)
+		}
+	}
 	switch {
 	case len(a.Attempts) == 0 && a.State != action.Executing:
 		return nil

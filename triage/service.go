@@ -17,6 +17,9 @@ type Ledger interface {
 	action.Ledger
 	// Linked returns the actions that compensate, resume or replace any of these.
 	Linked(ctx context.Context, ids ...string) ([]action.Action, error)
+	// Concluded returns actions that were done in part, each with one that is
+	// linked to it and has taken effect.
+	Concluded(ctx context.Context, limit int) ([]Conclusion, error)
 }
 
 // Service runs the commands of this package.
@@ -61,7 +64,8 @@ func releaseCodes() []string {
 	return []string{"FORBIDDEN", "PRECONDITION_FAILED", "TOOL_UNAVAILABLE", "INVALID_ARGUMENT", "UNKNOWN_TOOL"}
 }
 
-// Release gives a claim back before any attempt. With a code the action fails.
+// Release gives a claim back before any attempt, the retry or the next step.
+// With a code the action fails when nothing was sent so far.
 func (s *Service) Release(ctx context.Context, client people.Client, id, claimID, code string) (action.Snapshot, error) {
 	if err := ids("/claim_id", claimID); err != nil {
 		return action.Snapshot{}, err
@@ -72,7 +76,7 @@ func (s *Service) Release(ctx context.Context, client people.Client, id, claimID
 		}
 	}
 	return s.change(ctx, client, id, func(action.Snapshot) (action.Command, error) {
-		return action.Release{Op: "release:" + claimID, By: client.By(), ClaimID: claimID, Code: code}, nil
+		return action.Release{Op: "release:" + claimID, By: client.By(), ClaimID: claimID, Code: code, CaseID: action.NewID("cas")}, nil
 	})
 }
 

@@ -13,6 +13,7 @@ type Told struct {
 	System     Text
 	Revision   int
 	Number     int // of an attempt
+	Step       Text
 	Approve    bool
 	Role       string
 	Method     string
@@ -53,6 +54,10 @@ func (t Told) line() Msg {
 		if t.For.Empty() {
 			key += "_for_nobody"
 		}
+	case "attempted":
+		if !t.Step.Empty() {
+			key += "_step"
+		}
 	case "receipt":
 		key = "story.receipt." + outcomeWord(t.Outcome)
 	case "observation":
@@ -68,7 +73,7 @@ func (t Told) line() Msg {
 		key = "story.verdict." + t.Verdict
 	}
 	key = firstKnown(key, "story.else")
-	return msg(key, "by", by, "for", bold{t.For}, "revision", t.Revision, "number", t.Number,
+	return msg(key, "by", by, "for", bold{t.For}, "revision", t.Revision, "number", t.Number, "step", code{t.Step},
 		"tool", code{t.Tool}, "kind", t.Kind, "outcome", outcomeWords(t.Outcome))
 }
 

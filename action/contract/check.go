@@ -104,19 +104,6 @@ func checkStatuses(base string, failures, conflicts []int, add adder) {
 	}
 }
 
-func (c *Contract) checkSteps(add adder) {
-	var names []string
-	for i, s := range c.Execution.Steps {
-		base := "/execution/steps/" + strconv.Itoa(i)
-		if slices.Contains(names, s.Name) {
-			add(base+"/name", "is the name of an earlier step")
-		}
-		names = append(names, s.Name)
-		c.checkHTTP(base+"/http", &c.Execution.Steps[i].HTTP, add)
-		checkStatuses(base, s.DefiniteFailures, s.Conflicts, add)
-	}
-}
-
 func (c *Contract) checkDisplay(add adder) {
 	for lang, template := range c.Display.Summary {
 		at := "/display/summary"

@@ -178,17 +178,6 @@ type Readings struct {
 	NotExecuted []string `json:"not_executed,omitempty"`
 }
 
-// Step is one of several wire requests of an action, tried in order under the
-// key execution_key:name.
-type Step struct {
-	Name             string       `json:"name"`
-	HTTP             HTTP         `json:"http"`
-	Proves           action.Proof `json:"proves,omitempty"`
-	DefiniteFailures []int        `json:"definite_failures,omitempty"`
-	Conflicts        []int        `json:"conflicts,omitempty"`
-	Compensation     string       `json:"compensation,omitempty"`
-}
-
 // Display says how an action is shown.
 type Display struct {
 	Summary     Text             `json:"summary,omitempty"` // {{field}} or {{/json/pointer}} is the payload's value

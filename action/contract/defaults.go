@@ -151,28 +151,28 @@ func (f *filler) execution() {
 	if f.full.at("/execution/status_query") != nil {
 		f.say("/execution/status_query/authoritative_miss", &node{kind: boolKind, text: "false"})
 		f.say("/execution/status_query/max_polls", number("6"))
-		f.readings("/execution/status_query/outcome")
+		f.readings(f.full.at("/execution/status_query"), "/execution/status_query/outcome")
 	}
 	if f.full.at("/execution/callback") != nil {
-		f.readings("/execution/callback/outcome")
+		f.readings(f.full.at("/execution/callback"), "/execution/callback/outcome")
 	}
-	if steps := f.full.at("/execution/steps"); steps != nil {
-		for _, step := range steps.items {
-			fillHTTP(step.get("http"))
-		}
-	}
+	f.fillSteps()
 }
 
 // readings assumes the usual words only where the author wrote none at all.
-func (f *filler) readings(pointer string) {
-	if f.full.at(pointer) != nil {
-		f.put(pointer+"/field", stringNode("/status"))
+func (f *filler) readings(of *node, pointer string) {
+	if outcome := of.get("outcome"); outcome != nil {
+		if outcome.get("field") == nil {
+			outcome.set("field", stringNode("/status"))
+		}
 		return
 	}
-	f.put(pointer+"/field", stringNode("/status"))
-	f.put(pointer+"/succeeded", words("SUCCEEDED"))
-	f.put(pointer+"/failed", words("FAILED"))
-	f.put(pointer+"/not_executed", words("NOT_EXECUTED"))
+	outcome := &node{kind: objectKind}
+	outcome.set("field", stringNode("/status"))
+	outcome.set("succeeded", words("SUCCEEDED"))
+	outcome.set("failed", words("FAILED"))
+	outcome.set("not_executed", words("NOT_EXECUTED"))
+	of.set("outcome", outcome)
 	f.note(pointer, "/status is SUCCEEDED, FAILED or NOT_EXECUTED")
 }
 

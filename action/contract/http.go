@@ -22,30 +22,17 @@ type Request struct {
 
 // Request builds the wire request for a canonical payload. The base URL is the
 // executor's; key goes where the contract says; objectVersion, unless empty,
-// becomes If-Match. What would not fit the path is refused.
+// becomes If-Match. What would not fit the path is refused. A contract in steps
+// has one for each: see ForStep.
 func (c *Contract) Request(base string, payload []byte, key, objectVersion string) (*Request, error) {
 	if c.HTTP == nil {
 		return nil, action.Refuse(action.ToolUnavailable, "The contract does not say how to call the tool over HTTP.")
 	}
-	return c.build(c.HTTP, base, payload, key, objectVersion)
-}
-
-// StepRequest builds the wire request of a named step.
-func (c *Contract) StepRequest(step, base string, payload []byte, key, objectVersion string) (*Request, error) {
-	for i, s := range c.Execution.Steps {
-		if s.Name == step {
-			return c.build(&c.Execution.Steps[i].HTTP, base, payload, key, objectVersion)
-		}
-	}
-	return nil, action.Refuse(action.InvalidArgument, "The contract has no step of this name.").With("step", step)
-}
-
-func (c *Contract) build(h *HTTP, base string, payload []byte, key, objectVersion string) (*Request, error) {
 	doc, err := parsePayload(payload)
 	if err != nil {
 		return nil, err
 	}
-	b := &builder{http: h, payload: doc, used: map[string]bool{}}
+	b := &builder{http: c.HTTP, payload: doc, used: map[string]bool{}}
 	path := b.path()
 	b.body(payload, key)
 	query := b.query()
@@ -66,7 +53,7 @@ func (c *Contract) build(h *HTTP, base string, payload []byte, key, objectVersio
 	if err != nil {
 		return nil, err
 	}
-	return &Request{Method: h.Method, URL: target, Header: header, Body: b.bytes}, nil
+	return &Request{Method: c.HTTP.Method, URL: target, Header: header, Body: b.bytes}, nil
 }
 
 type builder struct {

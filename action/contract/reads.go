@@ -35,9 +35,7 @@ func (c *Contract) References() []Reference {
 	for i, p := range e.Postconditions {
 		add("/execution/postconditions/"+strconv.Itoa(i)+"/read", p.Read, true)
 	}
-	for i, s := range e.Steps {
-		add("/execution/steps/"+strconv.Itoa(i)+"/compensation", s.Compensation, false)
-	}
+	refs = append(refs, c.stepReferences()...)
 	add("/execution/compensation", e.Compensation, false)
 	return refs
 }

@@ -17,6 +17,7 @@ type Rules struct {
 	approval       []expr
 	preconditions  []expr
 	postconditions []expr
+	steps          map[string][]expr // post-conditions by step
 	measures       []expr
 	terminal       *expr
 	second         *expr
@@ -44,6 +45,10 @@ func Compile(c *contract.Contract) (*Rules, error) {
 	}
 	r.preconditions = b.conditions(env.reading, "/execution/preconditions/", c.Execution.Preconditions)
 	r.postconditions = b.conditions(env.reading, "/execution/postconditions/", c.Execution.Postconditions)
+	r.steps = map[string][]expr{}
+	for i, s := range c.Execution.Steps {
+		r.steps[s.Name] = b.conditions(env.reading, "/execution/steps/"+strconv.Itoa(i)+"/postconditions/", s.Postconditions)
+	}
 	if text := c.Execution.TerminalWhen; text != "" {
 		e := b.compile(env.reading, "/execution/terminal_when", text, cel.BoolType)
 		r.terminal = &e

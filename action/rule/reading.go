@@ -34,6 +34,15 @@ func (r *Rules) Postconditions(ctx context.Context, f Facts, snapshots map[strin
 	return findings(ctx, f, r.contract.Execution.Postconditions, r.postconditions, snapshots)
 }
 
+// StepPostconditions is Postconditions of one step.
+func (r *Rules) StepPostconditions(ctx context.Context, step string, f Facts, snapshots map[string]json.RawMessage) ([]Finding, error) {
+	one, err := r.contract.ForStep(step)
+	if err != nil {
+		return nil, err
+	}
+	return findings(ctx, f, one.Execution.Postconditions, r.steps[step], snapshots)
+}
+
 // All combines findings: one that does not hold decides, else one that is
 // unknown does. No findings prove nothing.
 func All(findings []Finding) action.Holds {

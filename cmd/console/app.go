@@ -24,6 +24,7 @@ type app struct {
 	catalogue *rule.Catalogue
 	http      *httpServer
 	callbacks *triage.Callbacks
+	triage    *triage.Service
 	loops     *background
 }
 
@@ -44,6 +45,7 @@ func startApp(ctx context.Context, db *database, o appConfig) (*app, error) {
 		return nil, fmt.Errorf("%w; the secret is from %s", err, o.secret.source)
 	}
 	a := &app{db: db, people: people.New(db), catalogue: rule.NewCatalogue(db)}
+	a.triage = triage.New(db, a.catalogue)
 	callbacks, err := triage.NewCallbacks(db, db, a.catalogue, o.secret.bytes)
 	if err != nil {
 		return nil, err
@@ -53,7 +55,7 @@ func startApp(ctx context.Context, db *database, o appConfig) (*app, error) {
 	handler, err := handlers.New(handlers.Config{
 		Log:       o.log,
 		Approvals: approvals.New(db, a.catalogue, db, signer, approvals.DefaultMaxOpen),
-		Triage:    triage.New(db, a.catalogue),
+		Triage:    a.triage,
 		Cases:     triage.NewCases(db, db, a.catalogue),
 		Callbacks: callbacks,
 		People:    a.people,
@@ -71,7 +73,7 @@ func startApp(ctx context.Context, db *database, o appConfig) (*app, error) {
 	if err != nil {
 		return nil, err
 	}
-	a.loops = startBackground(db, callbacks, o.log)
+	a.loops = startBackground(db, a.triage, callbacks, o.log)
 	a.http = startHTTP(o.listener, handler, o.tls, o.log, sync.OnceFunc(func() { close(stopping) }))
 	return a, nil
 }

@@ -20,7 +20,7 @@ type background struct {
 	loops  sync.WaitGroup
 }
 
-func startBackground(db *database, callbacks *triage.Callbacks, log *slog.Logger) *background {
+func startBackground(db *database, service *triage.Service, callbacks *triage.Callbacks, log *slog.Logger) *background {
 	ctx, cancel := context.WithCancel(context.Background())
 	b := &background{cancel: cancel}
 	loop := func(name string, every time.Duration, work func(context.Context) error) {
@@ -29,6 +29,7 @@ func startBackground(db *database, callbacks *triage.Callbacks, log *slog.Logger
 	loop("sweep", time.Second, func(ctx context.Context) error {
 		return action.Sweep(ctx, db.DB, db.Due, sweepBatch)
 	})
+	loop("conclude", time.Second, service.Conclude)
 	loop("join callbacks", time.Second, callbacks.JoinParked)
 	loop("tidy credentials", time.Hour, db.TidyCredentials)
 	loop("tidy callbacks", time.Hour, db.TidyCallbacks)

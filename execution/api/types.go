@@ -100,6 +100,7 @@ type Claimed struct {
 	Payload      json.RawMessage `json:"payload"`  // canonical bytes
 	ExecutionKey string          `json:"execution_key"`
 	KeyExpiresAt *time.Time      `json:"key_expires_at"`
+	Step         *Step           `json:"step"` // to attempt first; null for a contract without steps
 	Lease        Lease           `json:"lease"`
 	Token        string          `json:"token"`
 	Now          time.Time       `json:"now"`
@@ -118,6 +119,14 @@ type Renew struct {
 type Release struct {
 	ClaimID string `json:"claim_id"`
 	Code    string `json:"code,omitempty"`
+}
+
+// Step is one of several requests of an action, as it is to be sent or asked
+// about: under its own key, bound to a version of the object or to none.
+type Step struct {
+	Name          string  `json:"name"`
+	ExecutionKey  string  `json:"execution_key"`
+	ObjectVersion *string `json:"object_version"`
 }
 
 // Attempt is the body of POST /v1/actions/{id}/attempts. Fingerprint is the
@@ -157,6 +166,7 @@ type Receipt struct {
 type Observation struct {
 	ObservationID string          `json:"observation_id"`
 	Tool          string          `json:"tool"`
+	Step          string          `json:"step,omitempty"` // whose key was asked about, or whose post-conditions were read
 	Snapshot      json.RawMessage `json:"snapshot,omitempty"`
 	Error         string          `json:"error,omitempty"`
 	ObservedAt    time.Time       `json:"observed_at"`
@@ -206,6 +216,15 @@ type AttemptState struct {
 	Outcome   *string   `json:"outcome"`
 }
 
+// StepState is one step of an action and what is known of it.
+type StepState struct {
+	Name         string  `json:"name"`
+	ExecutionKey string  `json:"execution_key"`
+	State        string  `json:"state"` // done, not_done or unknown
+	Proven       *string `json:"proven"`
+	Executions   int     `json:"handler_executions"`
+}
+
 // ReceiptState is one recorded receipt: as claimed, and as judged.
 type ReceiptState struct {
 	ReceiptID          string          `json:"receipt_id"`
@@ -225,6 +244,7 @@ type ReceiptState struct {
 type ObservationState struct {
 	ObservationID string          `json:"observation_id"`
 	Tool          string          `json:"tool"`
+	Step          *string         `json:"step"`
 	Snapshot      json.RawMessage `json:"snapshot"`
 	Error         *string         `json:"error"`
 	Holds         *bool           `json:"holds"`
@@ -276,6 +296,8 @@ type Action struct {
 	Reason            *string            `json:"reason"`
 	Approvals         Approvals          `json:"approvals"`
 	Confirmation      *Confirmation      `json:"confirmation"`
+	Steps             []StepState        `json:"steps"`
+	NextStep          *Step              `json:"next_step"` // what the live claim may attempt now
 	Attempts          []AttemptState     `json:"attempts"`
 	Receipts          []ReceiptState     `json:"receipts"`
 	Observations      []ObservationState `json:"observations"`
@@ -308,6 +330,7 @@ type Work struct {
 	ProposalHash    string          `json:"proposal_hash"`
 	ConfirmationRef *string         `json:"confirmation_ref"`
 	Read            *string         `json:"read"` // the tool to read with
+	Step            *Step           `json:"step"` // what it is about; null for a contract without steps
 }
 
 // WorkList answers GET /v1/work.

@@ -139,13 +139,11 @@ func uses() []use {
 func (s shop) call(c *contract.Contract, u use) reply {
 	s.Helper()
 	system, _, _ := strings.Cut(c.Name, ".")
-	var wire *contract.Request
-	var err error
-	if u.step == "" {
-		wire, err = c.Request(s.url+"/"+system, []byte(u.input), u.key, u.version)
-	} else {
-		wire, err = c.StepRequest(u.step, s.url+"/"+system, []byte(u.input), u.key, u.version)
+	c, err := c.ForStep(u.step)
+	if err != nil {
+		s.Fatal(err)
 	}
+	wire, err := c.Request(s.url+"/"+system, []byte(u.input), u.key, u.version)
 	if err != nil {
 		s.Fatal(err)
 	}
