@@ -2,11 +2,14 @@ package execution_test
 
 import (
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"countersign/action"
 	"countersign/store"
@@ -40,9 +43,7 @@ func TestExecutorInPython_NothingIsLostOrDoubled(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes a quarter of a minute")
 	}
-	if _, err := exec.LookPath("python3"); err != nil && os.Getenv("CI") == "" {
-		t.Skip("python3 is missing here, and make check installs it")
-	}
+	orSkipPython(t)
 	t.Parallel()
 	const tool, refunds = "refunds.python", 60
 	b := newBench(t)
@@ -96,6 +97,56 @@ func TestExecutorInPython_NothingIsLostOrDoubled(t *testing.T) {
 		if a := b.get(actions[i].ID); len(a.Asks) == 0 || a.State != action.Applied || b.sent(a.ExecutionKey) != 1 {
 			t.Errorf("killed in the middle: %s, sent %d times", story(a), b.sent(a.ExecutionKey))
 		}
+	}
+}
+
+// answeredLate lets the first call take effect, and answers when something holds.
+func (b *bench) answeredLate(what string, holds func() bool) fault {
+	return once(1, func(w http.ResponseWriter, r *http.Request, serve http.HandlerFunc) {
+		answer := httptest.NewRecorder()
+		serve(answer, r)
+		b.eventually(what, holds)
+		w.WriteHeader(answer.Code)
+		w.Write(answer.Body.Bytes()) // whoever asked may be gone
+	})
+}
+
+// What it learns too late it does not act on: when its lease has lapsed it lets
+// go, and when the time to send is over it says that nothing was sent.
+func TestExecutorInPython_DoesNotSendLate(t *testing.T) {
+	orSkipPython(t)
+	t.Parallel()
+	const tool = "refunds.python_late"
+	b := newBench(t)
+	b.hurried(tool)
+	b.sweeping()
+	b.full("LATE", 2)
+	lapsed := b.approved(tool, "LATE-000001")
+	b.fail("observations", b.answeredLate("the lease to lapse", func() bool { return b.get(lapsed.ID).State == action.Confirmed }))
+	b.python(tool)
+	if a := b.ends(lapsed.ID, action.Applied); len(a.Attempts) != 1 || b.sent(a.ExecutionKey) != 1 {
+		t.Errorf("after a lapsed lease: sent %d times: %s", b.sent(a.ExecutionKey), story(a))
+	}
+
+	late := b.approved(tool, "LATE-000002")
+	b.fail("attempts", b.answeredLate("the time to send to be over", func() bool {
+		a := b.get(late.ID)
+		return len(a.Attempts) > 0 && time.Now().After(a.Attempts[0].SendBy.Add(100*time.Millisecond))
+	}))
+	b.eventually("the refund to come to an end", func() bool { return b.get(late.ID).State.In(action.Applied, action.Failed) })
+	a := b.get(late.ID)
+	if a.Attempts[0].Outcome != action.Failure || a.Receipts[0].Code != action.NotSent || b.sent(a.ExecutionKey) != len(a.Attempts)-1 {
+		t.Errorf("after the time to send: sent %d times: %s", b.sent(a.ExecutionKey), story(a))
+	}
+	b.judge("LATE-000002", a)
+}
+
+// orSkipPython ends the test where there is no Python; where CI is set there
+// has to be one.
+func orSkipPython(t *testing.T) {
+	t.Helper()
+	if _, err := exec.LookPath("python3"); err != nil && os.Getenv("CI") == "" {
+		t.Skip("python3 is missing here, and make check installs it")
 	}
 }
 

@@ -156,11 +156,17 @@ func (w *warehouse) approved(t *testing.T, tool, payload string) api.Action {
 	t.Helper()
 	var a api.Action
 	w.call(t, http.StatusCreated, w.Keys.Proposer, http.MethodPost, "/v1/actions", fmt.Sprintf(`{"tool":%q,"actor":{"id":"u-1"},"payload":%s}`, tool, payload), &a)
-	if tool == "warehouse.set_price" { // people see the price of now first
-		w.until(t, &a, "read", func() bool { return len(a.Observations) > 0 })
+	w.decided(t, &a)
+	return a
+}
+
+// decided has a person approve, who sees the price of now where there is one.
+func (w *warehouse) decided(t *testing.T, a *api.Action) {
+	t.Helper()
+	if a.Tool == "warehouse.set_price" {
+		w.until(t, a, "read", func() bool { return len(a.Observations) > 0 })
 	}
 	w.signIn(t, "mia").approve(t, a.ID)
-	return a
 }
 
 func (w *warehouse) until(t *testing.T, a *api.Action, what string, holds func() bool) {
@@ -189,7 +195,13 @@ func (w *warehouse) run(t *testing.T) {
 		}
 	}
 
-	price := w.approved(t, "warehouse.set_price", `{"product_id":"mug-1","price":13.1}`)
+	var price api.Action
+	shell := reader{w.data, filepath.Join(w.dir, "shell")}
+	shell.paste(t, containing(t, blocks(t, "docs/plug-in.md", "sh"), "demo --env"))
+	if out := shell.paste(t, containing(t, blocks(t, httpGuide, "sh"), "curl")); json.Unmarshal([]byte(out), &price) != nil || price.State != "proposed" {
+		t.Fatalf("proposing answers %s", out)
+	}
+	w.decided(t, &price)
 	done := w.reaches(t, price.ID, "applied")
 	var mug struct{ Price float64 }
 	if w.holds(t, "/products/mug-1", &mug); mug.Price != 13.1 || w.arrived("PATCH /products/mug-1") != 1 || done.HandlerExecutions != 1 {
