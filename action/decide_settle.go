@@ -64,8 +64,20 @@ func (s Snapshot) afterEvidence(f Found) (State, string) {
 		return s.afterRefusal()
 	case FoundNotExecuted:
 		return s.afterMiss()
+	case FoundDiffers:
+		return s.afterDifference()
 	}
 	return a.State, ""
+}
+
+// afterDifference is the state that another operation under the key leads to
+// than was asked for. Only people can weigh that.
+func (s Snapshot) afterDifference() (State, string) {
+	a := s.Action
+	if a.State == Executing || a.State == ResultUnknown && !a.settles() {
+		return a.State, ""
+	}
+	return ResultUnknown, WhyContradiction
 }
 
 // afterRefusal is the state that a stored refusal of the key leads to. The key

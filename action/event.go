@@ -147,11 +147,12 @@ type Found struct {
 	ProviderRef string `json:"provider_ref,omitempty"`
 }
 
-// What a query by key can answer (seed row E2).
+// What a query by key can answer (seed row E2), or a list of operations show.
 const (
 	FoundSucceeded   = "SUCCEEDED"
 	FoundFailed      = "FAILED" // a stored refusal: the key can have no other outcome any more
 	FoundNotExecuted = "NOT_EXECUTED"
+	FoundDiffers     = "DIFFERS" // another operation stands under the key than was asked for
 	FoundUnknown     = "UNKNOWN"
 )
 

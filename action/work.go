@@ -16,6 +16,7 @@ const (
 	WorkVerify  Work = "verify"  // read the post-conditions back
 	WorkAsk     Work = "ask"     // ask by key what became of the operation
 	WorkRetry   Work = "retry"   // send the same once more, under the same key
+	WorkList    Work = "list"    // list a window of operations; it belongs to no action
 )
 
 // maxReads bounds how often an object is read in vain before people decide.

@@ -56,7 +56,7 @@ func newBench(t *testing.T) *bench {
 	b.must(err)
 	b.key = key
 	b.console = httptest.NewUnstartedServer(nil)
-	console, err := handlers.New(handlers.Config{Log: slog.New(slog.DiscardHandler), Approvals: b.Approvals, Triage: b.Triage, Cases: b.Cases, Callbacks: b.Callbacks, People: b.People,
+	console, err := handlers.New(handlers.Config{Log: slog.New(slog.DiscardHandler), Approvals: b.Approvals, Triage: b.Triage, Cases: b.Cases, Callbacks: b.Callbacks, Reconcile: b.Reconciler, People: b.People,
 		Sessions: people.NewSessions(b.DB, false), Reads: b.DB, Pages: b.DB, CaseReads: b.DB, Directory: b.DB, Ready: b.DB.Ping,
 		PublicURL: "http://" + b.console.Listener.Addr().String()})
 	b.must(err)

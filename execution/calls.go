@@ -79,6 +79,14 @@ func (r request) waiting(wait time.Duration) request {
 	return r
 }
 
+// ReportPage reports a page of a reconciliation's list, or why it could not be
+// read.
+func (c *Client) ReportPage(ctx context.Context, run string, p api.ListedPage) (api.Reconciliation, error) {
+	var after api.Reconciliation
+	err := c.do(ctx, post(p, "reconciliations", run, "pages"), &after)
+	return after, err
+}
+
 // Filter narrows a list of actions. Empty fields do not narrow.
 type Filter struct {
 	State, Tool, Actor, Target, Task, ClaimedBy string

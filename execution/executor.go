@@ -94,7 +94,7 @@ func (e *Executor) poll(ctx context.Context, start func(api.Work), slots chan st
 // startAll starts what is due, waiting for free slots.
 func (e *Executor) startAll(ctx context.Context, items []api.Work, start func(api.Work), slots chan struct{}) (started int) {
 	for _, w := range items {
-		if !e.handles(w) || !e.pace.begin(w.Kind, w.ActionID) {
+		if !e.handles(w) || !e.pace.begin(w.Kind, subject(w)) {
 			continue
 		}
 		select {
@@ -102,7 +102,7 @@ func (e *Executor) startAll(ctx context.Context, items []api.Work, start func(ap
 			start(w)
 			started++
 		case <-ctx.Done():
-			e.pace.end(w.Kind, w.ActionID, false, 0)
+			e.pace.end(w.Kind, subject(w), false, 0)
 			return started
 		}
 	}
@@ -111,14 +111,22 @@ func (e *Executor) startAll(ctx context.Context, items []api.Work, start func(ap
 
 func (e *Executor) handles(w api.Work) bool {
 	_, served := e.config.serving(w.Tool)
-	return served && slices.Contains([]action.Work{action.WorkObserve, action.WorkExecute, action.WorkVerify, action.WorkAsk, action.WorkRetry}, action.Work(w.Kind))
+	return served && slices.Contains([]action.Work{action.WorkObserve, action.WorkExecute, action.WorkVerify, action.WorkAsk, action.WorkRetry, action.WorkList}, action.Work(w.Kind))
+}
+
+// subject is what a piece of work is about: an action, or a reconciliation.
+func subject(w api.Work) string {
+	if w.List != nil {
+		return w.List.RunID
+	}
+	return w.ActionID
 }
 
 // perform does one piece of work. What failed is tried again later; when there
 // is more to do, the console says.
 func (e *Executor) perform(ctx, stopping context.Context, w api.Work) {
 	err := e.dispatch(ctx, stopping, w)
-	log := e.opt.Logger.With("kind", w.Kind, "action", w.ActionID, "tool", w.Tool)
+	log := e.opt.Logger.With("kind", w.Kind, "subject", subject(w), "tool", w.Tool)
 	failed, wait := err != nil, time.Duration(0)
 	switch {
 	case errors.Is(err, errUnserved):
@@ -134,7 +142,7 @@ func (e *Executor) perform(ctx, stopping context.Context, w api.Work) {
 	case err != nil:
 		log.Warn("not done", "error", err)
 	}
-	e.pace.end(w.Kind, w.ActionID, failed, wait)
+	e.pace.end(w.Kind, subject(w), failed, wait)
 }
 
 func (e *Executor) dispatch(ctx, stopping context.Context, w api.Work) error {
@@ -152,6 +160,8 @@ func (e *Executor) dispatch(ctx, stopping context.Context, w api.Work) error {
 		return e.readBack(ctx, c, w)
 	case action.WorkAsk:
 		return e.ask(ctx, c, w)
+	case action.WorkList:
+		return e.list(ctx, stopping, c, w)
 	}
 	return e.execute(ctx, stopping, c, w)
 }

@@ -30,10 +30,14 @@ func (s *server) work(w http.ResponseWriter, r *http.Request, c caller) error {
 		f.Tools = append(f.Tools, tool)
 	}
 	var actions []action.Action
+	var lists []api.Work
 	var now time.Time
 	err = s.await(r.Context(), wait, func() (bool, error) {
-		actions, now, err = s.Reads.Work(r.Context(), f)
-		return len(actions) > 0, err
+		if actions, now, err = s.Reads.Work(r.Context(), f); err != nil {
+			return false, err
+		}
+		lists, err = s.listWork(r, *c.client, f.Tools)
+		return len(actions) > 0 || len(lists) > 0, err
 	})
 	if err != nil {
 		return err
@@ -42,6 +46,7 @@ func (s *server) work(w http.ResponseWriter, r *http.Request, c caller) error {
 	for _, a := range actions {
 		list.Items = append(list.Items, workOf(a))
 	}
+	list.Items = append(list.Items, lists...)
 	return respond(w, http.StatusOK, list)
 }
 

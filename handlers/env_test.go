@@ -56,7 +56,7 @@ func (e *env) serve(c *stage.Console) *httptest.Server {
 func (e *env) open(c *stage.Console) (*httptest.Server, *server) {
 	e.T.Helper()
 	listening := httptest.NewUnstartedServer(nil)
-	inner, err := newServer(Config{Log: slog.New(slog.NewJSONHandler(e.log, nil)), Approvals: c.Approvals, Triage: c.Triage, Cases: c.Cases, Callbacks: c.Callbacks, People: c.People,
+	inner, err := newServer(Config{Log: slog.New(slog.NewJSONHandler(e.log, nil)), Approvals: c.Approvals, Triage: c.Triage, Cases: c.Cases, Callbacks: c.Callbacks, Reconcile: c.Reconciler, People: c.People,
 		Sessions: people.NewSessions(c.DB, false), Reads: c.DB, Pages: c.DB, CaseReads: c.DB, Overview: c.DB, Directory: c.DB, Ready: c.DB.Ping, Stopping: e.stopping,
 		PublicURL: "http://" + listening.Listener.Addr().String()}, routes())
 	if err != nil {

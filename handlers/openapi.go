@@ -71,7 +71,7 @@ func operation(registry huma.Registry, rt route) *huma.Operation {
 func parameters(rt route) []*huma.Param {
 	text := func() *huma.Schema { return &huma.Schema{Type: huma.TypeString} }
 	var all []*huma.Param
-	for _, name := range []string{"id", "ref", "name", "tool", "case"} {
+	for _, name := range []string{"id", "ref", "name", "tool", "case", "run"} {
 		if strings.Contains(rt.pattern, "{"+name+"}") {
 			all = append(all, &huma.Param{Name: name, In: "path", Required: true, Schema: text()})
 		}
@@ -125,7 +125,7 @@ func refusalsOf(rt route) []kind {
 	if len(rt.who.keys) > 0 {
 		codes = append(codes, action.Unauthorized, action.Forbidden, action.RateLimited, action.OutcomeUnknown)
 	}
-	if strings.Contains(rt.pattern, "{id}") || strings.Contains(rt.pattern, "{ref}") {
+	if slices.ContainsFunc([]string{"{id}", "{ref}", "{run}"}, func(part string) bool { return strings.Contains(rt.pattern, part) }) {
 		codes = append(codes, action.NotFound)
 	}
 	codes = append(codes, action.Malformed, action.InvalidArgument, action.Internal)

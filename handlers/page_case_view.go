@@ -142,10 +142,7 @@ func (v caseView) side(op string) web.Side {
 	}
 	for _, q := range v.a.Asks {
 		if op == "evidence:"+q.Found.ID {
-			s.Outcome, s.Ref, s.Proves = string(action.Failure), web.Outside(q.Found.ProviderRef), string(q.Found.Proves)
-			if q.Found.Outcome == action.FoundSucceeded {
-				s.Outcome = string(action.Success)
-			}
+			s.Outcome, s.Ref, s.Proves = outcomeFound(q.Found.Outcome), web.Outside(q.Found.ProviderRef), string(q.Found.Proves)
 		}
 	}
 	for _, past := range append(v.a.PastCases, v.c) {

@@ -2,8 +2,10 @@ package handlers
 
 import (
 	"encoding/json"
+	"strings"
 
 	"countersign/action"
+	"countersign/triage"
 	"countersign/web"
 )
 
@@ -50,6 +52,9 @@ func storyOf(a action.Action, events []action.Event) []web.Told {
 				t.Why = a.Case.Why
 			}
 		case action.KindEvidence:
+			if strings.HasPrefix(a.Asks[answers].Found.ID, triage.FromList) {
+				t.Kind = "evidence_listed"
+			}
 			t.Outcome, t.Ref = outcomeFound(a.Asks[answers].Found.Outcome), web.Outside(a.Asks[answers].Found.ProviderRef)
 			answers++
 		case action.KindVerdict, action.KindRefused:
@@ -77,6 +82,8 @@ func outcomeFound(found string) string {
 		return string(action.Success)
 	case action.FoundFailed, action.FoundNotExecuted:
 		return string(action.Failure)
+	case action.FoundDiffers:
+		return found
 	}
 	return string(action.Unknown)
 }

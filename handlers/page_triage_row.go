@@ -67,6 +67,8 @@ func foundOf(q action.Ask) web.Found {
 		return web.FoundFailed
 	case action.FoundNotExecuted:
 		return web.FoundNotExecuted
+	case action.FoundDiffers:
+		return web.FoundDiffers
 	}
 	var answer struct {
 		Status string `json:"status"`

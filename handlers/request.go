@@ -41,6 +41,9 @@ func checkAddress(r *http.Request, rt route) error {
 	if strings.Contains(rt.pattern, "{case}") && !action.ValidID("cas", parameter(r, "case")) {
 		return action.Refuse(action.NotFound, "There is no such case, or you may not see it.").Because("case")
 	}
+	if strings.Contains(rt.pattern, "{run}") && !action.ValidID("rec", parameter(r, "run")) {
+		return action.Refuse(action.NotFound, "There is no such reconciliation, or you may not see it.").Because("reconciliation")
+	}
 	if strings.Contains(rt.pattern, "{name}") && !toolName(parameter(r, "name")) {
 		return noTool(parameter(r, "name"))
 	}

@@ -80,6 +80,9 @@ func calls() map[string]func(e *env) request {
 		"getCase": func(e *env) request {
 			return request{method: get, path: "/v1/cases/" + *e.unknown(stage.SetPrice).CaseID}
 		},
+		"reportPage": func(e *env) request {
+			return request{method: post, path: "/v1/reconciliations/" + e.run().ID + "/pages", body: api.ListedPage{PageID: action.NewID("pag")}}
+		},
 		"observe": func(e *env) request {
 			return request{method: post, path: id(e.confirmed(stage.SetPrice), "/observations"), body: api.Observation{ObservationID: action.NewID("obs"),
 				Tool: stage.ReadPrice, Snapshot: []byte(`{"price":100}`), ObservedAt: time.Now()}}

@@ -146,6 +146,9 @@ func executorRoutes(executor access) []route {
 			about: "Report what is known of an attempt. It is taken as evidence even after the lease is lost.", refuses: changing(action.IdempotencyKeyInUse)}},
 		{post, "/v1/actions/{id}/observations", "observe", executor, (*server).observation, 0, &call{status: 201, body: api.Observation{}, answer: api.Action{},
 			about: "Report what a read-only query showed, or why it failed.", refuses: changing(action.WrongState, action.IdempotencyKeyInUse)}},
+		{post, "/v1/reconciliations/{run}/pages", "reportPage", executor, (*server).listedPage, 0, &call{status: 201, body: api.ListedPage{}, answer: api.Reconciliation{},
+			about:   "Report a page of the operations that the business system lists, or why it could not be read. The same page again changes nothing.",
+			refuses: changing(action.WrongState, action.IdempotencyKeyInUse)}},
 	}
 }
 

@@ -28,6 +28,7 @@ type Config struct {
 	Triage    *triage.Service
 	Cases     *triage.Cases
 	Callbacks *triage.Callbacks
+	Reconcile *triage.Reconciler
 	People    *people.Service
 	Sessions  *people.Sessions
 	Reads     Reads

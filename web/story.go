@@ -146,6 +146,8 @@ func outcomeWord(outcome string) string {
 		return "success"
 	case "FAILURE":
 		return "failure"
+	case "DIFFERS":
+		return "differs"
 	}
 	return "unknown"
 }

@@ -129,6 +129,7 @@ const (
 	FoundNotExecuted Found = "not_executed" // the system says, by key, that nothing ran
 	FoundHappened    Found = "happened"
 	FoundFailed      Found = "failed"
+	FoundDiffers     Found = "differs" // something else stands under the key than was asked for
 )
 
 // Asked is how often the business system was asked by key, and with what end.

@@ -19,6 +19,7 @@ func (c *Contract) check(full *node) []action.FieldError {
 	c.checkPayloadPlaces(add)
 	c.checkRules(add)
 	c.checkExecution(add)
+	c.checkReconcile(add)
 	if c.HTTP != nil {
 		c.checkHTTP("/http", c.HTTP, add)
 	}

@@ -138,6 +138,7 @@ type Execution struct {
 	Steps            []Step       `json:"steps,omitempty"`
 	Compensation     string       `json:"compensation,omitempty"`       // tool that undoes this one
 	SecondPersonWhen string       `json:"second_person_when,omitempty"` // expression over the payload: two people settle an unknown outcome
+	Reconcile        *Reconcile   `json:"reconcile,omitempty"`          // nil: the system cannot list its operations
 }
 
 // Condition is a predicate on one field of what a read tool returns.

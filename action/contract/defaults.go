@@ -27,6 +27,9 @@ func spans() []span {
 		{"/execution/fence_after", 0, longest, false},
 		{"/execution/verify/window", 0, 24 * time.Hour, false},
 		{"/execution/deadline", time.Second, longest, false},
+		{"/execution/reconcile/settle", time.Second, longest, true},
+		{"/execution/reconcile/every", time.Minute, longest, true},
+		{"/execution/reconcile/window", time.Minute, longest, true},
 	}
 }
 
@@ -156,7 +159,28 @@ func (f *filler) execution() {
 	if f.full.at("/execution/callback") != nil {
 		f.readings(f.full.at("/execution/callback"), "/execution/callback/outcome")
 	}
+	if f.full.at("/execution/reconcile") != nil {
+		f.reconcile()
+	}
 	f.fillSteps()
+}
+
+func (f *filler) reconcile() {
+	const at = "/execution/reconcile"
+	for _, name := range []string{"from", "to", "cursor", "limit"} {
+		f.put(at+"/input/"+name, stringNode(name))
+	}
+	f.put(at+"/items", stringNode("/items"))
+	f.put(at+"/next", stringNode("/next_cursor"))
+	f.put(at+"/page", number("200"))
+	f.put(at+"/fields", &node{kind: objectKind})
+	f.say(at+"/settle", stringNode("15m"))
+	f.readings(f.full.at(at), at+"/outcome")
+	if every := f.full.at(at + "/every"); every != nil {
+		f.say(at+"/window", every)
+	} else {
+		f.note(at+"/every", "only when somebody asks")
+	}
 }
 
 // readings assumes the usual words only where the author wrote none at all.

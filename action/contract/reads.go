@@ -32,6 +32,9 @@ func (c *Contract) References() []Reference {
 	if e.StatusQuery != nil {
 		add("/execution/status_query/tool", e.StatusQuery.Tool, true)
 	}
+	if e.Reconcile != nil {
+		add("/execution/reconcile/list", e.Reconcile.List, true)
+	}
 	for i, p := range e.Postconditions {
 		add("/execution/postconditions/"+strconv.Itoa(i)+"/read", p.Read, true)
 	}
@@ -147,14 +150,18 @@ func (c *Contract) reading(r Readings, body []byte) Reading {
 	if err != nil {
 		return Reading{Outcome: action.Unknown}
 	}
-	value := doc.at(r.Field)
-	if value == nil || !value.scalar() {
-		return Reading{Outcome: action.Unknown}
+	if value := doc.at(r.Field); value != nil && value.scalar() {
+		return c.word(r, value.text)
 	}
+	return Reading{Outcome: action.Unknown}
+}
+
+// word is what a business system's own word for an outcome means.
+func (c *Contract) word(r Readings, text string) Reading {
 	success := func(p action.Proof) Reading {
 		return Reading{Outcome: action.Success, Proves: weaker(p, c.Execution.Proves)}
 	}
-	switch text := value.text; {
+	switch {
 	case slices.Contains(r.Succeeded, text):
 		return success(action.ProvesCompleted)
 	case slices.Contains(r.Queued, text):

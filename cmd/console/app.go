@@ -51,6 +51,7 @@ func startApp(ctx context.Context, db *database, o appConfig) (*app, error) {
 		return nil, err
 	}
 	a.callbacks = callbacks
+	reconciler := triage.NewReconciler(db, db, db, a.catalogue)
 	stopping := make(chan struct{})
 	handler, err := handlers.New(handlers.Config{
 		Log:       o.log,
@@ -58,6 +59,7 @@ func startApp(ctx context.Context, db *database, o appConfig) (*app, error) {
 		Triage:    a.triage,
 		Cases:     triage.NewCases(db, db, a.catalogue),
 		Callbacks: callbacks,
+		Reconcile: reconciler,
 		People:    a.people,
 		Sessions:  people.NewSessions(db, strings.HasPrefix(o.publicURL, "https:")),
 		Reads:     db,
@@ -73,7 +75,7 @@ func startApp(ctx context.Context, db *database, o appConfig) (*app, error) {
 	if err != nil {
 		return nil, err
 	}
-	a.loops = startBackground(db, a.triage, callbacks, o.log)
+	a.loops = startBackground(db, a.triage, callbacks, reconciler, o.log)
 	a.http = startHTTP(o.listener, handler, o.tls, o.log, sync.OnceFunc(func() { close(stopping) }))
 	return a, nil
 }

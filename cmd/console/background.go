@@ -13,6 +13,13 @@ import (
 // sweepBatch is how many actions one round of the sweep changes at most.
 const sweepBatch = 500
 
+// How often contracts are looked at for a sweep that is due, and how much of
+// what one left behind is removed at a time.
+const (
+	sweepEvery    = 10 * time.Second
+	droppedAtOnce = 20_000
+)
+
 // background runs what happens without a request. Every process has these
 // loops; in each, one process at a time works.
 type background struct {
@@ -20,7 +27,7 @@ type background struct {
 	loops  sync.WaitGroup
 }
 
-func startBackground(db *database, service *triage.Service, callbacks *triage.Callbacks, log *slog.Logger) *background {
+func startBackground(db *database, service *triage.Service, callbacks *triage.Callbacks, reconciler *triage.Reconciler, log *slog.Logger) *background {
 	ctx, cancel := context.WithCancel(context.Background())
 	b := &background{cancel: cancel}
 	loop := func(name string, every time.Duration, work func(context.Context) error) {
@@ -31,6 +38,9 @@ func startBackground(db *database, service *triage.Service, callbacks *triage.Ca
 	})
 	loop("conclude", time.Second, service.Conclude)
 	loop("join callbacks", time.Second, callbacks.JoinParked)
+	loop("start sweeps", sweepEvery, reconciler.Sweep)
+	loop("reconcile", time.Second, reconciler.Step)
+	loop("tidy reconciliations", 5*time.Second, func(ctx context.Context) error { return db.DropStaged(ctx, droppedAtOnce) })
 	loop("tidy credentials", time.Hour, db.TidyCredentials)
 	loop("tidy callbacks", time.Hour, db.TidyCallbacks)
 	loop("tidy executors", time.Hour, db.TidyExecutors)

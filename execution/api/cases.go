@@ -39,7 +39,7 @@ type Asking struct {
 	Asked       int        `json:"asked"`        // since the latest attempt, or since a person had it asked again
 	Most        int        `json:"most"`         // how often it is asked
 	LastAt      *time.Time `json:"last_at"`
-	LastAnswer  *string    `json:"last_answer"` // SUCCEEDED, FAILED, NOT_EXECUTED or UNKNOWN
+	LastAnswer  *string    `json:"last_answer"` // SUCCEEDED, FAILED, NOT_EXECUTED, DIFFERS or UNKNOWN
 	Next        *string    `json:"next"`        // ask, retry or verify
 	NextAt      *time.Time `json:"next_at"`
 }

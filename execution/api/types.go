@@ -331,6 +331,7 @@ type Work struct {
 	ConfirmationRef *string         `json:"confirmation_ref"`
 	Read            *string         `json:"read"` // the tool to read with
 	Step            *Step           `json:"step"` // what it is about; null for a contract without steps
+	List            *ListWork       `json:"list"` // what to list; such work belongs to no action
 }
 
 // WorkList answers GET /v1/work.

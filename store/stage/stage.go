@@ -19,13 +19,14 @@ import (
 
 // Console is one process over a database, without its pages.
 type Console struct {
-	DB        *store.DB
-	Catalogue *rule.Catalogue
-	People    *people.Service
-	Approvals *approvals.Service
-	Triage    *triage.Service
-	Cases     *triage.Cases
-	Callbacks *triage.Callbacks
+	DB         *store.DB
+	Catalogue  *rule.Catalogue
+	People     *people.Service
+	Approvals  *approvals.Service
+	Triage     *triage.Service
+	Cases      *triage.Cases
+	Callbacks  *triage.Callbacks
+	Reconciler *triage.Reconciler
 }
 
 // Stage is a console with people and programs, and the contracts of Tools.
@@ -36,6 +37,7 @@ type Stage struct {
 
 	Admin, Mia, Ken people.Person // Mia and Ken are support; Admin owns the programs
 	Agent, Executor people.Client
+	ops             people.Person
 }
 
 // secret is what every process of a test console shares.
@@ -80,7 +82,8 @@ func (s *Stage) Over(db *store.DB, ledger approvals.Ledger) *Console {
 	s.must(err)
 	return &Console{DB: db, Catalogue: catalogue, People: people.New(db),
 		Approvals: approvals.New(ledger, catalogue, db, signer, approvals.DefaultMaxOpen), Triage: triage.New(kept, catalogue),
-		Cases: triage.NewCases(ledger, db, catalogue), Callbacks: callbacks}
+		Cases: triage.NewCases(ledger, db, catalogue), Callbacks: callbacks,
+		Reconciler: triage.NewReconciler(kept, db, db, catalogue)}
 }
 
 // linked is what triage reads past a ledger that a test puts in the way.

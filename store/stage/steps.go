@@ -202,3 +202,12 @@ func (s *Stage) Refused(err error, code action.Code, reason ...string) *action.R
 	}
 	return r
 }
+
+// Ops returns somebody who settles what nobody knows, the same every time.
+func (s *Stage) Ops() people.Person {
+	s.T.Helper()
+	if s.ops.ID == "" {
+		s.ops = s.Person("ops", people.RoleOps)
+	}
+	return s.ops
+}

@@ -1,0 +1,153 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"countersign/action"
+	"countersign/action/contract"
+	"countersign/people"
+	"countersign/triage"
+
+	"github.com/lib/pq"
+)
+
+// differenceDetail is what only people read of a difference.
+type differenceDetail struct {
+	Why    string                 `json:"why"`
+	Ours   action.State           `json:"ours,omitempty"`
+	Theirs *contract.Listed       `json:"theirs,omitempty"`
+	Fields []triage.FieldCompared `json:"fields,omitempty"`
+}
+
+// Runs returns reconciliations that a viewer may see, newest first, and the
+// database clock.
+func (db *DB) Runs(ctx context.Context, f triage.RunFilter) ([]triage.Run, time.Time, error) {
+	var w where
+	seeTool(&w, "r.tool", f.Viewer)
+	if f.Tool != "" {
+		w.add("r.tool = ?", f.Tool)
+	}
+	if f.Before != "" {
+		w.add("r.id < ?", f.Before)
+	}
+	w.args = append(w.args, f.Limit)
+	return db.runs(ctx, fmt.Sprintf("%s ORDER BY r.id DESC LIMIT $%d", w.String(), len(w.args)), w.args...)
+}
+
+// seeTool limits what belongs to whole tools to a viewer's tools.
+func seeTool(w *where, column string, v people.Viewer) {
+	switch {
+	case v.All, v.Limited && len(v.Tools) == 0:
+	case v.Limited:
+		w.add(column+" = ANY (?)", pq.StringArray(v.Tools))
+	default:
+		w.add("false")
+	}
+}
+
+type differenceRow struct {
+	RunID         string     `db:"run_id"`
+	Key           string     `db:"key"`
+	Class         string     `db:"class"`
+	Tool          string     `db:"tool"`
+	Scope         string     `db:"scope"`
+	ActionID      string     `db:"action_id"`
+	CaseID        string     `db:"case_id"`
+	CaseOpen      bool       `db:"case_open"`
+	Digest        string     `db:"digest"`
+	Detail        string     `db:"detail"`
+	ExplainedAt   *time.Time `db:"explained_at"`
+	ExplainedBy   *string    `db:"explained_by"`
+	ExplainedName *string    `db:"explained_name"`
+	ExplainedNote *string    `db:"explained_note"`
+	ExplainedRun  *string    `db:"explained_run"`
+}
+
+func (r differenceRow) difference() (triage.Difference, error) {
+	d := triage.Difference{RunID: r.RunID, Tool: r.Tool, Key: r.Key, Class: triage.Class(r.Class), Digest: r.Digest, Scope: r.Scope, ActionID: r.ActionID,
+		CaseID: r.CaseID, CaseOpen: r.CaseOpen}
+	var detail differenceDetail
+	if err := json.Unmarshal([]byte(r.Detail), &detail); err != nil {
+		return d, fmt.Errorf("reading the difference about %s: %w", r.Key, err)
+	}
+	d.Why, d.Ours, d.Theirs, d.Fields = detail.Why, detail.Ours, detail.Theirs, detail.Fields
+	if r.ExplainedAt != nil {
+		d.Explained = &triage.Explanation{By: action.By{Kind: action.ByPerson, ID: *r.ExplainedBy, Name: *r.ExplainedName}, At: r.ExplainedAt.UTC(),
+			Note: *r.ExplainedNote, RunID: *r.ExplainedRun}
+	}
+	return d, nil
+}
+
+// Differences returns what a reconciliation found, by key, as far as a viewer
+// may see it.
+func (db *DB) Differences(ctx context.Context, f triage.DifferenceFilter) ([]triage.Difference, error) {
+	var w where
+	w.add("d.run_id = ?", f.RunID)
+	seeTool(&w, "d.tool", f.Viewer)
+	if v := f.Viewer; !v.All && len(v.Scopes) > 0 {
+		w.add("d.scope = ANY (?)", pq.StringArray(v.Scopes))
+	}
+	if f.Class != "" {
+		w.add("d.class = ?", f.Class)
+	} else if f.Key == "" {
+		w.add("d.class IN ('mismatch', 'ours_only', 'theirs_only')")
+	}
+	if f.Key != "" {
+		w.add("d.key = ?", f.Key)
+	}
+	w.add("d.key > ?", f.After)
+	w.args = append(w.args, f.Limit)
+	var rows []differenceRow
+	err := db.selectAll(ctx, &rows, fmt.Sprintf(`
+SELECT d.run_id, d.key, d.class, d.tool, d.scope, d.action_id, d.case_id, d.digest, d.detail,
+    d.explained_at, d.explained_by, d.explained_name, d.explained_note, d.explained_run, coalesce(a.case_id = d.case_id, false) AS case_open
+FROM reconciliation_differences d LEFT JOIN actions a ON a.id = d.action_id AND d.case_id <> ''
+%s ORDER BY d.key LIMIT $%d`, w.String(), len(w.args)), w.args...)
+	if err != nil {
+		return nil, err
+	}
+	found := make([]triage.Difference, len(rows))
+	for i, row := range rows {
+		if found[i], err = row.difference(); err != nil {
+			return nil, err
+		}
+	}
+	return found, nil
+}
+
+const explainSQL = `
+WITH n AS (SELECT app_now() AS at),
+d AS (
+    UPDATE reconciliation_differences SET explained_at = n.at, explained_by = $3, explained_name = $4, explained_note = $5, explained_run = $1
+    FROM n WHERE run_id = $1 AND key = $2 AND explained_at IS NULL RETURNING run_id),
+e AS (
+    INSERT INTO events (subject, version, op, kind, by_kind, by_id, by_name, by_role, by_method, from_state, to_state, at, data)
+    SELECT 'reconciliation:' || d.run_id, (SELECT coalesce(max(version), 0) + 1 FROM events WHERE subject = 'reconciliation:' || $1),
+        'explain:' || $2, 'difference_explained', 'person', $3, $4, $6, $7, '', '', n.at, $8 FROM d, n)
+SELECT (SELECT run_id FROM d) AS id, '' AS held`
+
+// Explain records what a person says of a difference, once, and returns what
+// stands.
+func (db *DB) Explain(ctx context.Context, d triage.Difference, e triage.Explanation) (triage.Explanation, error) {
+	data, err := json.Marshal(map[string]any{"key": d.Key, "class": d.Class, "digest": d.Digest, "note_hash": action.ContentHash([]byte(e.Note))})
+	if err != nil {
+		return e, fmt.Errorf("encoding the event: %w", err)
+	}
+	done, err := db.changed(ctx, explainSQL, d.RunID, d.Key, e.By.ID, e.By.Name, e.Note, e.By.Role, e.By.Method, string(data))
+	if err != nil || done {
+		return e, err
+	}
+	found, err := db.Differences(ctx, triage.DifferenceFilter{Viewer: people.Viewer{All: true}, RunID: d.RunID, Key: d.Key, Limit: 1})
+	switch {
+	case err != nil:
+		return e, err
+	case len(found) == 0:
+		return e, noRun()
+	case found[0].Explained == nil:
+		return e, action.Refuse(action.OutcomeUnknown, "Somebody else explains another difference of this run in this moment. Send the same again.").Because("database")
+	}
+	return *found[0].Explained, nil
+}
