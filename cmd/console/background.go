@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
 	"time"
@@ -38,9 +39,10 @@ func startBackground(db *database, service *triage.Service, callbacks *triage.Ca
 	})
 	loop("conclude", time.Second, service.Conclude)
 	loop("join callbacks", time.Second, callbacks.JoinParked)
-	loop("start sweeps", sweepEvery, reconciler.Sweep)
-	loop("reconcile", time.Second, reconciler.Step)
-	loop("tidy reconciliations", 5*time.Second, func(ctx context.Context) error { return db.DropStaged(ctx, droppedAtOnce) })
+	loop("start reconciliations", sweepEvery, reconciler.Sweep)
+	loop("reconcile", time.Second, func(ctx context.Context) error {
+		return errors.Join(reconciler.Step(ctx), db.DropStaged(ctx, droppedAtOnce))
+	})
 	loop("tidy credentials", time.Hour, db.TidyCredentials)
 	loop("tidy callbacks", time.Hour, db.TidyCallbacks)
 	loop("tidy executors", time.Hour, db.TidyExecutors)

@@ -147,6 +147,17 @@ func (b browser) approve(t *testing.T, id string) {
 	b.post(t, "/actions/"+id+"/decisions", form)
 }
 
+// isRead waits until an action's object was read: until then the rules may ask
+// for two people.
+func (f demoFile) isRead(t *testing.T, id string) {
+	t.Helper()
+	eventually(t, "the object to be read", func() bool {
+		var a api.Action
+		f.call(t, http.StatusOK, f.Keys.Proposer, http.MethodGet, "/v1/actions/"+id, "", &a)
+		return len(a.Observations) > 0
+	})
+}
+
 var printedCurl = regexp.MustCompile(`(?s)  curl .*?\n\n`)
 
 // pasted runs what the demo prints for pasting, and returns the action.
@@ -176,6 +187,7 @@ func TestDemo(t *testing.T) {
 	if a.State != "proposed" || a.Tool != "refunds.refund_order" {
 		t.Fatalf("the pasted command made %+v", a)
 	}
+	f.isRead(t, a.ID)
 	f.signIn(t, "mia").approve(t, a.ID)
 	if done := f.reaches(t, a.ID, "applied"); len(done.Receipts) != 1 || done.HandlerExecutions != 1 || done.Receipts[0].Outcome != "SUCCESS" {
 		t.Errorf("done as %+v", done)
@@ -247,10 +259,7 @@ func checkCallback(t *testing.T, f demoFile) {
 	var a api.Action
 	f.call(t, http.StatusCreated, f.Keys.Proposer, http.MethodPost, "/v1/actions",
 		`{"tool":"refunds.refund_order","actor":{"id":"u-anna-schmidt"},"payload":{"order_id":"10094","amount":9.5,"reason":"late"}}`, &a)
-	eventually(t, "the order to be read", func() bool { // until then the rules ask for two people
-		f.call(t, http.StatusOK, f.Keys.Proposer, http.MethodGet, "/v1/actions/"+a.ID, "", &a)
-		return len(a.Observations) > 0
-	})
+	f.isRead(t, a.ID)
 	f.signIn(t, "mia").approve(t, a.ID)
 	f.reaches(t, a.ID, "applied")
 	eventually(t, "the callback to be taken", func() bool {
