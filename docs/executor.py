@@ -19,7 +19,7 @@ import concurrent.futures, datetime, functools, hashlib, http.client, json, os, 
 CONSOLE, KEY = os.environ["COUNTERSIGN_URL"], os.environ["COUNTERSIGN_KEY"]
 SYSTEM = os.environ["SYSTEM_URL"]
 READ_TOKEN, WRITE_TOKEN = os.environ.get("SYSTEM_READ_TOKEN"), os.environ.get("SYSTEM_WRITE_TOKEN")
-LARGEST = 256 * 1024  # bytes of an answer
+LARGEST, EVIDENCE = 16 << 20, 256 << 10  # bytes of an answer: at all, and for the console to keep
 
 
 class NotSent(Exception):
@@ -61,7 +61,10 @@ def exchange(base, method, path, headers, body, timeout, send_by=None):
         try:
             connection.request(method, url.path.rstrip("/") + path, body, headers)
             answer = connection.getresponse()
-            return answer.status, answer.read(LARGEST + 1)
+            text = answer.read(LARGEST)
+            if answer.length:
+                raise NoAnswer("the answer was cut off")
+            return answer.status, text
         except (OSError, http.client.HTTPException) as error:
             raise NoAnswer(str(error))
     finally:
@@ -78,14 +81,15 @@ def console(method, path, body=None, tries=8, wait=0):
             status, text = exchange(CONSOLE, method, path, headers, sent, 15 + wait)
         except (NotSent, NoAnswer):
             continue
-        if status < 300:
-            return json.loads(text)
         try:
-            problem = json.loads(text)
-        except ValueError:
-            problem = {"code": f"status {status}"}
-        if problem.get("code") in ("paused", "tool-unavailable") or status < 500 and status != 429:
-            raise Refused(problem)
+            said = json.loads(text)
+        except ValueError:  # it comes from something in between
+            said = None
+        if status < 300 and said is not None:
+            return said
+        definite = isinstance(said, dict) and said.get("code") in ("paused", "tool-unavailable")
+        if definite or 300 <= status < 500 and status != 429:
+            raise Refused(said if isinstance(said, dict) else {"code": f"status {status}"})
     raise NoAnswer("the console does not answer")
 
 
@@ -154,6 +158,13 @@ def contract_of(tool, version):
     return console("GET", f"/v1/tools/{tool}?version={version}")["contract"]
 
 
+def observation_id(work, tool):
+    """Executors that are at the same piece of work report it under one id, so that it counts once."""
+    if work["kind"] in ("execute", "retry"):
+        return secrets.token_hex(16)  # only one of them has the claim
+    return hashlib.sha256(f"{work['kind']} {work['action_id']} {work['version']} {tool}".encode()).hexdigest()[:32]
+
+
 def read(tool, work, payload):
     """Reads with a tool that changes nothing, and reports what it showed. The console judges it."""
     contract = console("GET", "/v1/tools/" + tool)["contract"]
@@ -164,13 +175,13 @@ def read(tool, work, payload):
     if isinstance(own, str):
         known.setdefault(own[1:], target["id"])
     asked = {name: known[name] for name in contract["input_schema"].get("properties", {}) if known.get(name) is not None}
-    seen = {"observation_id": secrets.token_hex(16), "tool": tool, "observed_at": datetime.datetime.now(datetime.timezone.utc).isoformat()}
+    seen = {"observation_id": observation_id(work, tool), "tool": tool, "observed_at": datetime.datetime.now(datetime.timezone.utc).isoformat()}
     try:
         method, path, headers, body = call(contract, asked, "")
         if READ_TOKEN:
             headers["Authorization"] = "Bearer " + READ_TOKEN
         status, text = exchange(SYSTEM, method, path, headers, body, seconds(contract["execution"]["timeout"]))
-        if contract["mode"] == "read" and 200 <= status < 206 and len(text) <= LARGEST:
+        if contract["mode"] == "read" and 200 <= status < 206 and len(text) <= EVIDENCE:
             seen["snapshot"] = json.loads(text)
         else:
             seen["error"] = f"status {status}"
@@ -233,7 +244,7 @@ def execute(work):
     receipt.update(attempted(contract, leave["number"], method, where, headers, body, send_by))
     after = console("POST", path + "/receipts", receipt, tries=40)  # evidence, also when the lease is lost meanwhile
     if receipt["outcome"] == "SUCCESS" and after["state"] in ("executing", "accepted"):
-        verify(work, contract, payload)
+        verify({**work, "kind": "verify", "version": after["version"]}, contract, payload)
 
 
 def attempted(contract, number, method, where, headers, body, send_by):
@@ -245,14 +256,15 @@ def attempted(contract, number, method, where, headers, body, send_by):
         return {"outcome": "FAILURE", "code": "NOT_SENT"}
     except NoAnswer:
         return {"outcome": "UNKNOWN", "code": "EXECUTION_ERROR"}
-    known = {"http_status": status}
+    known, readable = {"http_status": status}, True
     try:
-        known["body"] = json.loads(text[:LARGEST]) if text else None
+        if text and len(text) <= EVIDENCE:
+            known["body"] = json.loads(text)
     except ValueError:
-        return {**known, "outcome": "UNKNOWN", "code": "EXECUTION_ERROR"}
+        readable = False
     if status in execution["definite_failures"] or number == 1 and status in execution["conflicts"]:
         return {**known, "outcome": "FAILURE"}
-    if 200 <= status < 206:
+    if 200 <= status < 206 and readable:
         return {**known, "outcome": "SUCCESS", "proves": "completed"}  # the console takes no more than the contract allows
     return {**known, "outcome": "UNKNOWN", "code": "EXECUTION_ERROR"}
 
@@ -294,6 +306,8 @@ def main():
                 work = console("GET", f"/v1/work?wait=20s&{tools}", wait=20)["items"]
             except NoAnswer:
                 continue
+            except Refused as no:
+                sys.exit(f"the console gives no work: {no}")
             if not any(list(pool.map(perform, work))):
                 time.sleep(0.5)
 
