@@ -39,14 +39,15 @@ type PauseStore interface {
 }
 
 // StartPause pauses a tool, a client or a scope. Once it returns, nothing of it
-// is proposed, claimed or attempted any more.
-func StartPause(ctx context.Context, s PauseStore, kind, value, reason string, by action.By) (Pause, error) {
-	p := Pause{ID: action.NewID("pau"), Kind: kind, Value: value, Reason: strings.TrimSpace(reason), By: by.Name}
+// is proposed, claimed or attempted any more. id is that of the pause to be; a
+// paused thing is not paused again.
+func StartPause(ctx context.Context, s PauseStore, id, kind, value, reason string, by action.By) (Pause, error) {
+	p := Pause{ID: id, Kind: kind, Value: value, Reason: strings.TrimSpace(reason), By: by.Name}
 	if p.Reason == "" || len(p.Reason) > maxPauseReason {
-		return p, action.Refuse(action.InvalidArgument, "Say why, in at most 500 bytes: whoever is refused is told.").At("/reason", "is required")
+		return p, action.Refuse(action.InvalidArgument, "Say why, in at most 500 bytes: whoever is refused is told.").Because("reason-why").At("/reason", "is required")
 	}
 	if value == "" {
-		return p, action.Refuse(action.InvalidArgument, "Say what to pause.").At("/value", "is required")
+		return p, action.Refuse(action.InvalidArgument, "Say what to pause.").Because("required").At("/value", "is required")
 	}
 	started, err := s.AddPause(ctx, p, by)
 	if err == nil && !started {
@@ -72,9 +73,10 @@ type ClientLedger interface {
 }
 
 // CancelOpenOf cancels every action of a client that has not run, and tells how
-// many. Pause the client first: it may go on proposing.
-func CancelOpenOf(ctx context.Context, l ClientLedger, client, reason string, by action.By) (cancelled int, err error) {
-	op := "cancel-open:" + action.NewSecret(8)
+// many. Pause the client first: it may go on proposing. once names the command:
+// giving it again cancels what was left.
+func CancelOpenOf(ctx context.Context, l ClientLedger, once, client, reason string, by action.By) (cancelled int, err error) {
+	op := "cancel-open:" + once
 	for after := ""; ; {
 		ids, err := l.OpenOfClient(ctx, client, after, 100)
 		if err != nil || len(ids) == 0 {

@@ -21,9 +21,15 @@ type CaseReads interface {
 	Cases(ctx context.Context, f triage.CaseFilter) ([]action.Action, time.Time, error)
 	// CaseCount counts what a filter lets through, up to most.
 	CaseCount(ctx context.Context, f triage.CaseFilter, most int) (int, error)
+	// CaseNews counts the open cases that a filter lets through and that were not
+	// in its tab at a moment, up to most.
+	CaseNews(ctx context.Context, f triage.CaseFilter, since time.Time, most int) (int, error)
 	// CaseTools returns the names of the tools that have open cases which a viewer
 	// may see, up to most.
 	CaseTools(ctx context.Context, viewer people.Viewer, most int) ([]string, error)
+	// ParkedCallbacks lists callbacks that could not be joined with anything, the
+	// latest first, and the clock.
+	ParkedCallbacks(ctx context.Context, viewer people.Viewer, limit int) ([]triage.ParkedCallback, time.Time, error)
 }
 
 // caseRoutes show programs what is not known. Only people settle.

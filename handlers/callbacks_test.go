@@ -203,7 +203,7 @@ func TestReport30_EarlyCallbacksWaitForTheirAttempt(t *testing.T) {
 	}
 	parked := func() int {
 		t.Helper()
-		all, _, err := d.DB.ParkedCallbacks(ctx, 10)
+		all, _, err := d.DB.ParkedCallbacks(ctx, people.Viewer{All: true}, 10)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -239,11 +239,17 @@ func TestReport30_EarlyCallbacksWaitForTheirAttempt(t *testing.T) {
 
 	// One about nothing that is known here is kept for a week, and seen after it.
 	d.send(letter{id: "msg_3", body: about(action.NewID("exk"), "DONE")}).taken(202, "parked")
-	all, now, err := d.DB.ParkedCallbacks(ctx, 10)
+	all, now, err := d.DB.ParkedCallbacks(ctx, people.Viewer{All: true}, 10)
 	if err != nil || len(all) != 1 || all[0].ExpiresAt.Sub(now).Round(time.Hour) != 7*24*time.Hour {
 		t.Errorf("%+v, %v", all, err)
 	}
 	if err := d.DB.TidyCallbacks(ctx); err != nil || parked() != 1 {
 		t.Errorf("%d parked, %v", parked(), err)
 	}
+	olga := d.as(d.Person("olga", people.RoleOps))
+	olga.open("/triage").want(200).holds(`href="/triage/callbacks"`)
+	olga.open("/triage/callbacks").want(200).says(all[0].Key, "message msg_3", "happened", calledBack)
+	d.as(d.Mia).open("/triage/callbacks").want(http.StatusForbidden)
+	elsewhere := d.as(d.PersonWith("eve", people.Grants{Roles: []string{people.RoleOps}, Scopes: []string{"shop"}}))
+	elsewhere.open("/triage/callbacks").want(200).says("No callback waits")
 }

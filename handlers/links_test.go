@@ -176,6 +176,7 @@ func TestA7_LateOriginalAfterItsCompensation(t *testing.T) {
 		if a.State != action.ResultUnknown || a.Case.Kind != action.CaseContradiction || a.Case.Why != action.WhyCompensated || a.Case.Other != c.ID {
 			t.Errorf("%s: %s, %+v", name, a.State, a.Case)
 		}
+		e.as(e.Mia).open("/triage/"+a.CaseID()).want(200).says("Another action has undone it meanwhile", "Undone by").holds(`href="/actions/` + c.ID + `"`)
 	}
 }
 
@@ -193,4 +194,21 @@ func (e *env) evidence(id, outcome string) {
 	if err != nil {
 		e.T.Fatal(err)
 	}
+}
+
+// What belongs to an action is named on its page and on that of its case, from
+// both sides.
+func TestLinksAreShownFromBothSides(t *testing.T) {
+	e := newEnv(t)
+	olga, _ := ops(e)
+	first := e.applied("8")
+	undo := into[api.Action](e.propose(linked(first, action.LinkCompensates, 1, "8")).want(201))
+	b := e.as(olga)
+	b.open("/actions/" + undo.ID).want(200).says("Undoes").holds(`href="/actions/` + first.ID + `"`)
+	b.open("/actions/" + first.ID).want(200).says("Undone by").holds(`href="/actions/` + undo.ID + `"`)
+	lost := e.unknown(stage.SetPrice)
+	instead := into[api.Action](e.proposeAt(e.past(), linked(lost, action.LinkReplaces, 2, "")).want(201))
+	b.open("/triage/" + *lost.CaseID).want(200).says("Replaced by").holds(`href="/actions/` + instead.ID + `"`)
+	b.open("/actions/" + instead.ID).want(200).says("Replaces").holds(`href="/actions/` + lost.ID + `"`)
+	b.open("/actions/" + lost.ID).want(200).says("Replaced by")
 }

@@ -57,6 +57,12 @@ func (s *server) look(r *http.Request, c caller) (actionView, error) {
 		return v, err
 	}
 	v.events = v.events[:min(int(a.Version), len(v.events))] // what came after the snapshot belongs to the next look
+	if v.paused, err = s.pausedOf(ctx, a); err != nil {
+		return v, err
+	}
+	if v.links, err = s.links(ctx, people.PersonViewer(v.viewer), a, snap.Now, v.lang); err != nil {
+		return v, err
+	}
 	past, err := s.Pages.Past(ctx, a, snap.Now.Add(-pastDays))
 	if err != nil {
 		return v, err
@@ -121,7 +127,8 @@ func (s *server) decidedFlash(r *http.Request, c caller) *web.Flash {
 		if st, err := s.Approvals.Standing(r.Context(), a, nil); err == nil && a.State == action.Proposed {
 			missing = st.Missing
 		}
-		return web.FlashDecided(id, effectOf(tool.Contract, string(langOf(r, c)), a.Payload), d.Approve, missing)
+		return web.FlashDecided(id, effectOf(tool.Contract, string(langOf(r, c)), a.Payload), d.Approve, missing,
+			actionView{a: a, now: snap.Now, tool: tool}.status())
 	}
 	return nil
 }

@@ -37,7 +37,9 @@ type actionView struct {
 	onTarget []action.Action // since 30 days
 	rejected []action.Action // the same content
 	caseID   string          // of another action, that blocks the target
-	full     bool            // asked to show everything
+	paused   []web.Pause
+	links    []web.LinkedAction
+	full     bool // asked to show everything
 	curl     string
 }
 
@@ -48,7 +50,8 @@ func (v actionView) page(ctx context.Context) web.ActionPage {
 	p := web.ActionPage{ID: v.a.ID, Status: v.status(), At: v.a.UpdatedAt, Effect: effectOf(c, v.lang, v.a.Payload),
 		Measure: measureOf(ctx, v.lang, v.tool, v.a), Title: web.Outside(titleOf(c, v.lang)), Tool: web.Outside(v.a.Tool),
 		ToolVersion: v.a.ToolVersion, Target: targetOf(v.a), Fields: fieldsOf(c, v.lang, v.a),
-		Who: v.who(), Why: v.why(ctx), Checks: v.checks(), Success: v.success(), Story: storyOf(v.a, v.events), Record: v.record()}
+		Who: v.who(), Why: v.why(ctx), Checks: v.checks(), Success: v.success(), Story: storyOf(v.a, v.events), Record: v.record(),
+		Paused: v.paused, Links: v.links}
 	if until, ok := v.a.DueAt(); ok && v.state().In(action.Proposed, action.Confirmed) {
 		p.ExpiresAt = until
 	}

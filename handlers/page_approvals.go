@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -90,6 +91,9 @@ func (s *server) showApprovals(w http.ResponseWriter, r *http.Request, c caller)
 	if err := s.countTabs(r.Context(), &q, f); err != nil {
 		return err
 	}
+	if q.Paused, err = s.pausedFor(r.Context(), c.viewer()); err != nil {
+		return err
+	}
 	if err := s.furnish(r, c, &q, newest); err != nil {
 		return err
 	}
@@ -141,7 +145,7 @@ func (s *server) furnish(r *http.Request, c caller, q *web.Queue, newest string)
 	}
 	stream := url.Values{"after": {newest}}
 	for name, values := range r.URL.Query() {
-		if name == "tab" || name == "tool" || name == "target" || name == "expiring" {
+		if slices.Contains([]string{"tab", "tool", "target", "expiring", "decided"}, name) {
 			stream[name] = values
 		}
 	}
@@ -187,10 +191,8 @@ func pageAfter(u *url.URL, cursor string) string {
 	return u.Path + "?" + q.Encode()
 }
 
-// streamLife is how long a stream lasts; the browser then asks for a new one.
-const streamLife = time.Hour
-
-// streamApprovals says how many proposals came after the page was read.
+// streamApprovals says how many proposals came after the page was read, and what
+// became of the decision that it tells of.
 func (s *server) streamApprovals(w http.ResponseWriter, r *http.Request, c caller) error {
 	_, f := queueAsked(r, c.session.Person)
 	f.After = approvals.QueueCursor{}
@@ -198,31 +200,15 @@ func (s *server) streamApprovals(w http.ResponseWriter, r *http.Request, c calle
 	if after == "" {
 		after = "act_"
 	}
-	w.Header().Set("Content-Type", "text/event-stream")
-	w.Header().Set("Cache-Control", "no-store")
-	flusher := http.NewResponseController(w)
-	over := time.NewTimer(streamLife)
-	defer over.Stop()
-	said := -1
-	for {
-		changed := s.Reads.Changes()
-		if lives, err := s.Sessions.Lives(r); !lives || err != nil {
-			return nil // the session is over, or nobody can tell: so is the stream
-		}
-		n, err := s.Pages.QueueCount(r.Context(), f, after, countMost)
+	return s.stream(w, r, func(ctx context.Context) (string, error) {
+		n, err := s.Pages.QueueCount(ctx, f, after, countMost)
 		if err != nil {
-			return nil // the browser asks again
+			return "", err
 		}
-		line := ":\n\n" // keeps the connection
-		if n != said {
-			line = fmt.Sprintf("event: new\ndata: %d\n\n", n)
-			said = n
+		said := fmt.Sprintf("event: new\ndata: %d\n\n", n)
+		if flash := s.decidedFlash(r, c); flash != nil {
+			said += fmt.Sprintf("event: now\ndata: %s\n\n", oneLine(flash.Now(speaking(r, c, time.Time{}))))
 		}
-		if _, err := w.Write([]byte(line)); err != nil || flusher.Flush() != nil {
-			return nil
-		}
-		if !s.changed(r.Context(), changed, over) {
-			return nil
-		}
-	}
+		return said, nil
+	})
 }

@@ -50,7 +50,10 @@ func (s *server) lookAtCase(r *http.Request, c caller) (caseView, error) {
 	if v.persons, err = s.settlers(ctx, v.a); err != nil {
 		return v, err
 	}
-	v.linked, err = s.Reads.Linked(ctx, v.a.ID)
+	if v.paused, err = s.pausedOf(ctx, v.a); err != nil {
+		return v, err
+	}
+	v.links, err = s.links(ctx, c.viewer(), v.a, v.now, v.lang)
 	return v, err
 }
 

@@ -116,15 +116,10 @@ func (v caseView) outcome(verdict, by string) web.VerdictOutcome {
 // reversal is how a linked action that takes it back is proposed.
 func (v caseView) reversal(ctx context.Context) *web.Reversal {
 	r := &web.Reversal{}
-	for _, l := range v.linked {
-		if !people.PersonViewer(v.viewer).Sees(people.Subject{Tool: l.Tool, Scope: l.Scope, Entry: l.Entry, ActorID: l.Actor.ID, ClientID: l.Client.ID}) {
-			continue
+	for _, l := range v.links {
+		if l.How == action.LinkCompensates+"_by" {
+			r.Linked = append(r.Linked, l)
 		}
-		tool, err := v.server.catalogue.Version(ctx, l.Tool, l.ToolVersion)
-		if err != nil {
-			continue
-		}
-		r.Linked = append(r.Linked, web.LinkedAction{ID: l.ID, Effect: effectOf(tool.Contract, v.lang, l.Payload), Status: actionView{a: l, now: v.now, tool: tool}.status()})
 	}
 	tool, err := v.server.catalogue.Latest(ctx, v.tool.Contract.Execution.Compensation)
 	if err != nil {

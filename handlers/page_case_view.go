@@ -23,7 +23,6 @@ type caseView struct {
 	snap    action.Snapshot
 	viewer  people.Person
 	persons []people.Person // who may settle it
-	linked  []action.Action
 }
 
 func (v caseView) page(ctx context.Context) (web.CasePage, error) {
@@ -31,7 +30,7 @@ func (v caseView) page(ctx context.Context) (web.CasePage, error) {
 	p := web.CasePage{ID: v.c.ID, ActionID: a.ID, Status: v.status(), Why: v.c.Why, OpenedAt: v.c.OpenedAt, Effect: effectOf(k, v.lang, a.Payload),
 		Measure: stakeOf(ctx, v.lang, v.tool, a), For: actorText(a.Actor), Title: web.Outside(titleOf(k, v.lang)), Tool: web.Outside(a.Tool), ToolVersion: a.ToolVersion,
 		Target: targetOf(a), System: systemOf(a.Tool), Sent: v.sent(), Answers: v.answers(), Asked: askedOf(a), Key: keyLifeOf(a), Statement: v.statement(a),
-		Support: v.support(), Story: storyOf(a, v.events), Record: v.caseRecord()}
+		Support: v.support(), Story: storyOf(a, v.events), Record: v.caseRecord(), Paused: v.paused, Links: v.links}
 	if a.Executions() > 0 {
 		p.LateUntil = a.FencedAt()
 	}
@@ -43,6 +42,11 @@ func (v caseView) page(ctx context.Context) (web.CasePage, error) {
 	}
 	if v.c.Kind == action.CaseContradiction {
 		p.Contradiction = &web.Contradiction{Recorded: v.recorded(), Later: v.side(v.c.News)}
+		for _, l := range v.links {
+			if l.ID == v.c.Other {
+				p.Contradiction.Undone = &l
+			}
+		}
 	}
 	v.verdicts(&p)
 	outputs := outputs{s: v.server, known: map[string]*contract.Contract{}}

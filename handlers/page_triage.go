@@ -1,8 +1,11 @@
 package handlers
 
 import (
+	"context"
 	"encoding/csv"
+	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -20,10 +23,12 @@ func triageRoutes() []route {
 	ops := signedIn(people.RoleOps)
 	return []route{
 		{get, "/triage", "triage", signedIn(), (*server).showTriage, 0, nil},
+		{get, "/triage/stream", "triageStream", signedIn(), (*server).streamTriage, forever, nil},
 		{post, "/triage/bulk", "triageBulk", ops, (*server).bulkTriage, maxWait, nil},
 		{get, "/triage/keys", "triageKeys", signedIn(), (*server).exportKeys, maxWait, nil},
 		{get, "/triage/import", "triageImportForm", ops, (*server).showImport, 0, nil},
 		{post, "/triage/import", "triageImport", ops, (*server).importFile, maxWait, nil},
+		{get, "/triage/callbacks", "triageCallbacks", signedIn(people.RoleOps, people.RoleAuditor, people.RoleAdmin), (*server).showCallbacks, 0, nil},
 		{get, "/triage/{case}", "case", signedIn(), (*server).showCase, 0, nil},
 		{post, "/triage/{case}/take", "caseTake", ops, (*server).takeCase, 0, nil},
 		{post, "/triage/{case}/hand-over", "caseHandOver", ops, (*server).handOverCase, 0, nil},
@@ -88,7 +93,20 @@ func (s *server) showTriage(w http.ResponseWriter, r *http.Request, c caller) er
 		actions = actions[:triagePage]
 		p.NextURL = pageAfter(r.URL, caseCursorText(triage.CursorAt(actions[triagePage-1], f.Tab)))
 	}
+	if tab != web.TriageSettled && age == "" {
+		p.StreamURL = streamOf(r.URL, now)
+	}
 	if p.Groups, err = s.caseGroups(r, c, actions, tab, now); err != nil {
+		return err
+	}
+	if c.session.Person.Has(people.RoleOps) || c.session.Person.Has(people.RoleAuditor) || c.session.Person.Has(people.RoleAdmin) {
+		parked, _, err := s.CaseReads.ParkedCallbacks(r.Context(), c.viewer(), 1)
+		if err != nil {
+			return err
+		}
+		p.Callbacks = len(parked) > 0
+	}
+	if p.Paused, err = s.pausedFor(r.Context(), c.viewer()); err != nil {
 		return err
 	}
 	for name, t := range triageTabs {
@@ -108,6 +126,31 @@ func (s *server) showTriage(w http.ResponseWriter, r *http.Request, c caller) er
 		p.Filter.Tools = append(p.Filter.Tools, f.Tool)
 	}
 	return s.show(speaking(r, c, now), w, http.StatusOK, web.TriageView(s.frame(r, c, web.Triage), p))
+}
+
+// streamOf is the stream of a page of unknown results that was read at a moment.
+func streamOf(page *url.URL, now time.Time) string {
+	q := url.Values{"since": {now.UTC().Format(time.RFC3339Nano)}}
+	for _, name := range []string{"tab", "tool", "q"} {
+		if v := page.Query().Get(name); v != "" {
+			q.Set(name, v)
+		}
+	}
+	return "/triage/stream?" + q.Encode()
+}
+
+// streamTriage says how many cases came into the tab after the page was read.
+func (s *server) streamTriage(w http.ResponseWriter, r *http.Request, c caller) error {
+	_, f := triageAsked(r, c)
+	f.After = nil
+	since, err := time.Parse(time.RFC3339Nano, r.URL.Query().Get("since"))
+	if err != nil || f.Tab == triage.TabSettled {
+		return action.Refuse(action.InvalidArgument, "Open the page again.").At("/since", "must be when the page was read")
+	}
+	return s.stream(w, r, func(ctx context.Context) (string, error) {
+		n, err := s.CaseReads.CaseNews(ctx, f, since, countMost)
+		return fmt.Sprintf("event: new\ndata: %d\n\n", n), err
+	})
 }
 
 // caseGroups lays cases out by their cause; settled ones one by one.

@@ -107,7 +107,8 @@ func count(n int) web.Count {
 // doneWords are what a page may say after a redirect.
 func doneWords() []web.Done {
 	return []web.Done{web.DonePasswordChanged, web.DonePreferencesSaved, web.DoneSessionEnded, web.DoneSessionsEnded, web.DonePersonCreated,
-		web.DonePersonSaved, web.DonePersonDisabled, web.DonePersonEnabled, web.DoneClientSaved, web.DoneClientRevoked, web.DoneKeyRevoked, web.DoneSignedOut}
+		web.DonePersonSaved, web.DonePersonDisabled, web.DonePersonEnabled, web.DoneClientSaved, web.DoneClientRevoked, web.DoneKeyRevoked, web.DonePaused, web.DoneGoesOn,
+		web.DoneOpenCancelled, web.DoneSignedOut}
 }
 
 func flashOf(r *http.Request) *web.Flash {

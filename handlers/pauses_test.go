@@ -3,6 +3,7 @@ package handlers
 import (
 	"context"
 	"net/http"
+	"net/url"
 	"strings"
 	"sync"
 	"testing"
@@ -20,7 +21,7 @@ var operator = action.By{Kind: action.BySystem, ID: "command-line", Name: "Ana R
 // pause pauses something until the returned function is called.
 func (e *env) pause(kind, value string) (end func()) {
 	e.T.Helper()
-	if _, err := approvals.StartPause(context.Background(), e.DB, kind, value, "refunds are wrong since noon", operator); err != nil {
+	if _, err := approvals.StartPause(context.Background(), e.DB, action.NewID("pau"), kind, value, "refunds are wrong since noon", operator); err != nil {
 		e.T.Fatal(err)
 	}
 	return func() {
@@ -69,7 +70,7 @@ func TestPauses(t *testing.T) {
 		e.post(people.RoleExecutor, "/v1/actions/"+claimed.ID+"/release", api.Release{ClaimID: claim}).want(200)
 		e.post(people.RoleProposer, "/v1/actions/"+draft.ID+"/cancel", nil, "If-Match", quotedVersion(draft.Version)).want(200)
 
-		_, err := approvals.StartPause(context.Background(), e.DB, stops, value, "again", operator)
+		_, err := approvals.StartPause(context.Background(), e.DB, action.NewID("pau"), stops, value, "again", operator)
 		e.Refused(err, action.WrongState)
 		end()
 		e.Refused(approvals.EndPause(context.Background(), e.DB, stops, value, operator), action.NotFound)
@@ -114,9 +115,96 @@ func TestPauseHasNoGap(t *testing.T) {
 		t.Errorf("%d open when it was paused, %d later; %d refused", atOnce, after, refused)
 	}
 
-	n, err := approvals.CancelOpenOf(context.Background(), e.DB, e.Agent.ID, "stopped", operator)
+	n, err := approvals.CancelOpenOf(context.Background(), e.DB, action.NewSecret(8), e.Agent.ID, "stopped", operator)
 	left, again := e.DB.OpenProposals(context.Background(), e.Agent.ID)
 	if err != nil || again != nil || n != after || left != 0 {
 		t.Errorf("%d of %d cancelled, %d left, %v", n, after, left, err)
 	}
+}
+
+// The stop switch on pages: an administrator pauses and lets go on, everybody
+// sees what is paused, by whom, since when and why.
+func TestPausingOnPages(t *testing.T) {
+	e := newEnv(t)
+	admin, mia := e.as(e.Admin), e.as(e.Mia)
+	a := e.proposed(stage.SetPrice)
+	pages := []string{"/approvals", "/triage", "/actions/" + a.ID, "/pauses"}
+	mia.open("/pauses").want(200).says("Nothing is paused").lacks("/pauses/new")
+	mia.open("/pauses/new").want(http.StatusForbidden)
+	mia.send("/pauses", pauseForm("tool", stage.SetPrice, "x")).want(http.StatusForbidden)
+	admin.open("/pauses/new?kind=tool&value="+stage.SetPrice).want(200).holds(`value="`+stage.SetPrice+`"`, `value="tool" selected`)
+	admin.send("/pauses", pauseForm("tool", stage.SetPrice, " ")).wrong(http.StatusUnprocessableEntity, "reason").holds(`value="` + stage.SetPrice + `"`)
+	admin.send("/pauses", pauseForm("tool", "no.tool", "x")).wrong(http.StatusUnprocessableEntity, "value")
+	admin.send("/pauses", pauseForm("client", "nobody", "x")).wrong(http.StatusUnprocessableEntity, "value")
+	admin.send("/pauses", pauseForm("all", "x", "x")).wrong(http.StatusUnprocessableEntity, "kind")
+	form := pauseForm("tool", stage.SetPrice, "prices <b>jump</b>")
+	admin.send("/pauses", form).leads("/pauses?done=paused")
+	admin.send("/pauses", form).leads("/pauses?done=paused")
+	admin.send("/pauses", pauseForm("tool", stage.SetPrice, "again")).want(http.StatusConflict).says("It is paused already")
+	admin.send("/pauses", pauseForm("client", "agent", "it loops")).leads("/pauses?done=paused")
+	for _, page := range pages {
+		mia.open(page).want(200).says("tool "+stage.SetPrice, "prices <b>jump</b>", "program agent", "it loops").holds("&lt;b&gt;jump")
+	}
+	mia.open("/actions/" + e.proposedBefore(stage.BigPrice)).want(200).lacks("prices")
+	e.propose(proposal(stage.SetPrice, stage.Product(), 1)).refused(action.Paused)
+	mia.open("/history").want(200).lacks("jump")
+
+	elsewhere := e.as(e.PersonWith("eve", people.Grants{Roles: []string{people.RoleOps}, Tools: []string{stage.BigPrice}}))
+	elsewhere.open("/triage").want(200).lacks("prices", "program agent")
+
+	running, err := e.DB.Pauses(t.Context(), 9)
+	if err != nil || len(running) != 2 {
+		t.Fatal(running, err)
+	}
+	for _, p := range running {
+		mia.open("/pauses/" + p.ID + "/end").want(http.StatusForbidden)
+		mia.send("/pauses/"+p.ID+"/end", nil).want(http.StatusForbidden)
+		admin.open("/pauses/"+p.ID+"/end").want(200).says("go on?", p.Reason)
+		admin.send("/pauses/"+p.ID+"/end", nil).leads("/pauses?done=goes_on")
+		admin.send("/pauses/"+p.ID+"/end", nil).leads("/pauses?done=goes_on")
+	}
+	admin.send("/pauses/"+action.NewID("pau")+"/end", nil).want(http.StatusNotFound)
+	mia.open("/pauses").want(200).says("Nothing is paused", "Paused before", "it loops")
+	e.propose(proposal(stage.SetPrice, stage.Product(), 1)).want(201)
+}
+
+func pauseForm(kind, value, reason string) url.Values {
+	return formOf("op", action.NewID("pau"), "kind", kind, "value", value, "reason", reason)
+}
+
+// proposedBefore is an action that was there before anything was paused, as the
+// agent is when it is paused now.
+func (e *env) proposedBefore(tool string) string {
+	e.T.Helper()
+	other := e.Client("other-agent", e.Admin, people.RoleProposer)
+	p := stage.Proposal(tool, stage.Product(), 7)
+	snap, _, err := e.Approvals.Propose(context.Background(), other, p)
+	if err != nil {
+		e.T.Fatal(err)
+	}
+	return snap.Action.ID
+}
+
+// Everything of a program that has not run is cancelled once somebody has seen
+// what that is; what is running goes on.
+func TestCancellingAllThatIsOpenOnPages(t *testing.T) {
+	e := newEnv(t)
+	admin := e.as(e.Admin)
+	path := "/clients/" + e.Agent.ID + "/cancel-open"
+	admin.open(path).want(200).says("Nothing of it is open")
+	proposed, confirmed, sent := e.proposed(stage.SetPrice), e.confirmed(stage.SetPrice), e.unknown(stage.SetPrice)
+	e.as(e.Mia).send(path, formOf("reason", "x")).want(http.StatusForbidden)
+	admin.open("/clients/"+e.Agent.ID).want(200).holds(`href="`+path+`"`, "/pauses/new?kind=client")
+	admin.open(path).want(200).says("2 actions are open", "pause it first")
+	admin.send(path, formOf("reason", "")).wrong(http.StatusUnprocessableEntity, "reason")
+	admin.send(path, formOf("reason", "the agent went astray")).leads("/clients/" + e.Agent.ID + "?done=open_cancelled")
+	for _, a := range []api.Action{proposed, confirmed} {
+		if got := e.Read(a.ID); got.State != action.Cancelled {
+			t.Errorf("%s is %s", a.ID, got.State)
+		}
+	}
+	if got := e.Read(sent.ID); got.State != action.ResultUnknown {
+		t.Errorf("what was sent is %s", got.State)
+	}
+	admin.open("/clients/" + e.Agent.ID + "?done=open_cancelled").says("All that was open of it is cancelled")
 }

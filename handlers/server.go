@@ -36,6 +36,7 @@ type Config struct {
 	CaseReads CaseReads
 	Overview  OverviewReads
 	Directory DirectoryReads
+	Stops     Stops
 	Ready     func(context.Context) error // says why the console cannot serve now
 	Stopping  <-chan struct{}             // closed when the console shuts down: those who wait are answered; nil: never
 	Demo      Demo                        // the company beside a demo's console; nil: this is no demo

@@ -89,6 +89,7 @@ CREATE INDEX actions_unsettled ON actions (case_id) WHERE case_id IS NOT NULL;
 CREATE INDEX actions_case_person ON actions (coalesce(key_until, 'infinity'), case_since, id) WHERE needs_person;
 CREATE INDEX actions_case_second ON actions (coalesce(key_until, 'infinity'), case_since, id) WHERE case_pending;
 CREATE INDEX actions_case_open ON actions (coalesce(key_until, 'infinity'), case_since, id) WHERE case_id IS NOT NULL;
+CREATE INDEX actions_case_news ON actions (updated_at) WHERE case_id IS NOT NULL;
 CREATE INDEX actions_case_closed ON actions (case_closed_at DESC, id DESC) WHERE case_closed_at IS NOT NULL;
 CREATE INDEX actions_links ON actions USING gin (links) WHERE links <> '{}';
 CREATE INDEX actions_partly ON actions (id) WHERE partly;

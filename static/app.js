@@ -46,6 +46,10 @@
     let source;
     const open = () => {
       source = new EventSource(fresh.dataset.stream);
+      source.addEventListener("now", (e) => {
+        const now = document.querySelector("[data-now-of]");
+        if (now) now.textContent = e.data;
+      });
       source.addEventListener("new", (e) => {
         const n = Number(e.data);
         link.hidden = !(n > 0);

@@ -197,6 +197,23 @@ func (db *DB) Due(ctx context.Context, limit int) ([]string, error) {
 
 // fold reads and folds several actions, in the order of ids, and the clock.
 func (db *DB) fold(ctx context.Context, ids []string) ([]action.Action, time.Time, error) {
+	events, now, err := db.eventsOf(ctx, ids)
+	if err != nil {
+		return nil, time.Time{}, err
+	}
+	actions := make([]action.Action, 0, len(ids))
+	for _, id := range ids {
+		a, err := action.Fold(events[id])
+		if err != nil {
+			return nil, now, fmt.Errorf("reading %s: %w", id, err)
+		}
+		actions = append(actions, a)
+	}
+	return actions, now, nil
+}
+
+// eventsOf reads all events of actions, by their ids, and the database clock.
+func (db *DB) eventsOf(ctx context.Context, ids []string) (map[string][]action.Event, time.Time, error) {
 	var rows []eventRow
 	err := db.selectAll(ctx, &rows, `
 SELECT `+eventColumns+`
@@ -211,15 +228,7 @@ WHERE e.subject = ANY ($1) ORDER BY e.subject, e.version`, pq.StringArray(ids))
 		now = r.Now.UTC()
 		events[r.Subject] = append(events[r.Subject], r.event())
 	}
-	actions := make([]action.Action, 0, len(ids))
-	for _, id := range ids {
-		a, err := action.Fold(events[id])
-		if err != nil {
-			return nil, now, fmt.Errorf("reading %s: %w", id, err)
-		}
-		actions = append(actions, a)
-	}
-	return actions, now, nil
+	return events, now, nil
 }
 
 // Concluded returns pairs of an action that was done in part and one that is

@@ -7,7 +7,10 @@ import (
 	"time"
 
 	"countersign/action"
+	"countersign/people"
 	"countersign/triage"
+
+	"github.com/lib/pq"
 )
 
 // CallbackSecrets returns the secrets that callbacks about a tool are signed
@@ -113,11 +116,14 @@ ORDER BY p.received_at LIMIT $1`, limit)
 }
 
 // ParkedCallbacks returns what is parked, newest first, those that waited in
-// vain included, and the database clock.
-func (db *DB) ParkedCallbacks(ctx context.Context, limit int) ([]triage.ParkedCallback, time.Time, error) {
+// vain included, and the database clock. A callback is in no scope, so nobody
+// who is limited to some sees it.
+func (db *DB) ParkedCallbacks(ctx context.Context, viewer people.Viewer, limit int) ([]triage.ParkedCallback, time.Time, error) {
 	var parked []triage.ParkedCallback
 	err := db.selectAll(ctx, &parked, `
-SELECT tool, webhook_id, key, body, received_at, expires_at FROM parked_callbacks ORDER BY received_at DESC, webhook_id LIMIT $1`, limit)
+SELECT tool, webhook_id, key, body, received_at, expires_at FROM parked_callbacks
+WHERE $2 OR $3 AND (cardinality($4::text[]) = 0 OR tool = ANY ($4)) ORDER BY received_at DESC, webhook_id LIMIT $1`,
+		limit, viewer.All, viewer.Limited && len(viewer.Scopes) == 0, append(pq.StringArray{}, viewer.Tools...))
 	if err != nil {
 		return nil, time.Time{}, err
 	}

@@ -22,6 +22,24 @@ func TestACasePageReadsWhatItShows(t *testing.T) {
 	multiply(t, storetest.Owner(s.DSN), a.ID, open)
 	narrow := s.Open(s.DSN, store.Options{MaxConns: 1}) // whose counts can be flushed
 	db := owner(t, s)
+	cost := func(what string, read func()) {
+		t.Helper()
+		for range 8 { // past the point where a prepared statement gets its one plan
+			read()
+		}
+		flush := func() {
+			_, err := narrow.DB.Pool().Exec(`SELECT pg_stat_force_next_flush()`)
+			must(t, err)
+		}
+		flush()
+		before := readSoFar(t, db)
+		read()
+		flush()
+		after := readSoFar(t, db)
+		if scans, rows := after.scans-before.scans, after.rows-before.rows; scans > 0 || rows > 3*page {
+			t.Errorf("%s: %d whole scans, %d rows for a page of %d", what, scans, rows, page)
+		}
+	}
 	for _, tab := range []triage.CaseTab{triage.TabPerson, triage.TabOpen, triage.TabSecond, triage.TabSettled} {
 		f := triage.CaseFilter{Viewer: people.Viewer{Limited: true, Scopes: []string{"shop"}}, Tab: tab, Limit: page}
 		read := func() []action.Action {
@@ -36,23 +54,16 @@ func TestACasePageReadsWhatItShows(t *testing.T) {
 		} else if tab == triage.TabPerson || tab == triage.TabOpen {
 			t.Fatalf("%s lists %d", tab, len(first))
 		}
-		for range 8 { // past the point where a prepared statement gets its one plan
-			read()
-		}
-		flush := func() {
-			if _, err := narrow.DB.Pool().Exec(`SELECT pg_stat_force_next_flush()`); err != nil {
-				t.Fatal(err)
-			}
-		}
-		flush()
-		before := readSoFar(t, db)
-		read()
-		flush()
-		after := readSoFar(t, db)
-		if scans, rows := after.scans-before.scans, after.rows-before.rows; scans > 0 || rows > 3*page {
-			t.Errorf("%s: %d whole scans, %d rows for a page of %d", tab, scans, rows, page)
-		}
+		cost(string(tab), func() { read() })
 	}
+	f := triage.CaseFilter{Viewer: people.Viewer{Limited: true, Scopes: []string{"shop"}}, Tab: triage.TabPerson}
+	since, err := s.DB.Now(background())
+	must(t, err)
+	cost("what is new", func() {
+		if n, err := narrow.DB.CaseNews(background(), f, since, 100); n != 0 || err != nil {
+			t.Fatalf("%d new: %v", n, err)
+		}
+	})
 	n, err := s.DB.CaseCount(background(), triage.CaseFilter{Viewer: people.Viewer{All: true}, Tab: triage.TabPerson}, 100)
 	if err != nil || n != 100 {
 		t.Errorf("counted %d: %v", n, err)

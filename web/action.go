@@ -19,6 +19,7 @@ type ActionPage struct {
 	Target      *Target
 	Warnings    []Warning
 	Refused     *Refusal // what the person just tried and was not recorded
+	Paused      []Pause  // what keeps it from running
 	Fields      FieldTable
 	Who         Who
 	Why         Why
@@ -27,6 +28,7 @@ type ActionPage struct {
 	Bar         Bar
 	Statement   *Statement // once something can be said to the customer
 	Proof       *Proof     // once it ran
+	Links       []LinkedAction
 	Story       []Told
 	Record      Record
 }

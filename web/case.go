@@ -21,6 +21,7 @@ type CasePage struct {
 	System      Text // the business system; empty is "the system"
 	Holder      *Holder
 	Refused     *Refusal // what the person just tried and was not recorded
+	Paused      []Pause  // what keeps it from running
 	News        []Told   // what became known since the refused form was opened
 
 	Sent      []Sending
@@ -40,6 +41,7 @@ type CasePage struct {
 	Settled       *Settlement   // nil while it is open
 	Earlier       []Settlement  // superseded and refused ones, oldest first
 
+	Links     []LinkedAction
 	Steps     Steps
 	Snapshots []Snapshot // see NewSnapshots
 	Story     []Told
@@ -122,6 +124,7 @@ type SupportBlock struct {
 type Contradiction struct {
 	Recorded Side
 	Later    Side
+	Undone   *LinkedAction // the action that has undone it meanwhile, where that is why
 }
 
 // Side is one of them.
@@ -203,9 +206,10 @@ type Reversal struct {
 	Linked []LinkedAction
 }
 
-// LinkedAction is a reversal that was proposed already.
+// LinkedAction is another action that has to do with this one.
 type LinkedAction struct {
 	ID     string
+	How    string // compensates, resumes or replaces; with _by when it is the other one that does
 	Effect Effect
 	Status Status
 }

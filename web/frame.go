@@ -24,6 +24,7 @@ const (
 	Tools     Section = "tools"
 	People    Section = "people"
 	Clients   Section = "clients"
+	Pauses    Section = "pauses"
 	Account   Section = "account"
 	Guide     Section = "guide"
 )
@@ -81,21 +82,34 @@ func (c Count) text(ctx context.Context) string {
 // Flash says after a redirect what was recorded.
 type Flash struct {
 	words  Msg
+	now    Msg    // what has become of it
 	action string // id of the action it links to
 }
 
-// FlashDecided says which decision was recorded. needs is how many approvals
-// are still missing after an approval.
-func FlashDecided(actionID string, e Effect, approved bool, needs int) *Flash {
+// FlashDecided says which decision was recorded, and what became of the action
+// since. needs is how many approvals are still missing after an approval.
+func FlashDecided(actionID string, e Effect, approved bool, needs int, s Status) *Flash {
 	key := "flash.rejected"
-	switch {
-	case approved && needs == 0:
+	if approved {
 		key = "flash.approved"
-	case approved:
-		key = "flash.approved_more"
 	}
-	return &Flash{words: msg(key, "n", needs, "effect", bold{e.short()}), action: actionID}
+	return &Flash{words: msg(key, "effect", bold{e.short()}), now: decidedNow(approved, needs, s), action: actionID}
 }
+
+func decidedNow(approved bool, needs int, s Status) Msg {
+	switch {
+	case !approved:
+		return msg("flash.will_not")
+	case needs > 0:
+		return msg("flash.needs_more", "n", needs)
+	case s.State == Confirmed:
+		return msg("flash.can_run")
+	}
+	return msg("list.single", "a", bold{s.Words()})
+}
+
+// Now is what became of what a flash is about, without elements.
+func (f *Flash) Now(ctx context.Context) string { return f.now.Plain(ctx) }
 
 // Done is a plain success that a page says after a redirect.
 type Done string
@@ -113,6 +127,9 @@ const (
 	DoneClientSaved      Done = "client_saved"
 	DoneClientRevoked    Done = "client_revoked"
 	DoneKeyRevoked       Done = "key_revoked"
+	DonePaused           Done = "paused"
+	DoneGoesOn           Done = "goes_on"
+	DoneOpenCancelled    Done = "open_cancelled"
 	DoneSignedOut        Done = "signed_out"
 )
 

@@ -25,6 +25,7 @@ type Queue struct {
 	ReadAt    time.Time
 	StreamURL string     // server-sent events named "new" whose data is a number; "" for none
 	Setup     *Checklist // shown while the console is empty
+	Paused    []Pause
 }
 
 // QueueFilter is what the queue's address narrows it to.

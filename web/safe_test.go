@@ -86,7 +86,7 @@ func filledWith(s string) map[string]templ.Component {
 	effect := Effect{Sentence: t}
 	bareEffect := Effect{Title: t, Parts: []Part{{t, name}}}
 	target := &Target{t, name}
-	f := Frame{Person: &Person{Name: t, Roles: []string{s}}, Flash: FlashDecided("act_1", effect, true, 1)}
+	f := Frame{Person: &Person{Name: t, Roles: []string{s}}, Flash: FlashDecided("act_1", effect, true, 0, Status{State: Applied, System: t})}
 	rules := []Rule{{Role: s, Count: 1, When: t}}
 	decisions := []Decision{{By: t, Role: s, Method: s, ReasonCode: s, Note: t}}
 	refused := NewRefusal("already-decided", "approved", s, map[string]string{"by": s}).At("/"+s, s)
@@ -110,7 +110,7 @@ func filledWith(s string) map[string]templ.Component {
 	found := Settlement{Verdict: s, By: t, Role: s, Kind: s, Ref: t, Note: t, Second: t}
 	open := CasePage{ID: "cas_1", ActionID: "act_1", Status: status, Why: s, Effect: bareEffect, Measure: row.Measure, For: t, Title: t, Tool: t, Target: target, System: t, Holder: &Holder{Name: t}, Refused: refused,
 		News: page.Story, Sent: []Sending{{By: t}}, Answers: []Answer{{Ref: t, Claimed: "SUCCESS"}}, Asked: Asked{Possible: true}, Object: &Comparison{Source: t, Differ: []Mismatch{{Label: t, Raw: true, Expected: TextValue(t), Observed: TextValue(name), Forms: []string{s}}}, Same: []Normalised{{Label: t, Forms: []string{s}}}},
-		Block: &TargetBlock{Scope: "target"}, Support: &SupportBlock{Key: s, Target: target, Measure: row.Measure, Ref: t}, Contradiction: &Contradiction{Side{Status: status, Source: t, Ref: t, Note: t}, Side{Source: t, Ref: t}},
+		Block: &TargetBlock{Scope: "target"}, Support: &SupportBlock{Key: s, Target: target, Measure: row.Measure, Ref: t}, Contradiction: &Contradiction{Side{Status: status, Source: t, Ref: t, Note: t}, Side{Source: t, Ref: t}, nil},
 		Second: &SecondPerson{First: found, Can: []Text{t, t}}, Earlier: []Settlement{found}, Snapshots: NewSnapshots([]Reading{{Source: t, Version: t, Body: payload}, {Source: t, Failed: t}, {Source: t, Version: t, Body: []byte(`{"a":1}`)}}, FieldSource{Label: map[string]Text{"/a": t}}),
 		Story: page.Story, Steps: Steps{HandOver: &HandOver{People: []Option{{"per_1", t}}}, Ask: &Step{WhyNot: "held"}, Reverse: &Reversal{Curl: t, Linked: []LinkedAction{{ID: "act_2", Effect: effect, Status: status}}}, Settle: &SettleForm{Outcomes: []VerdictOutcome{{Verdict: "happened", Status: status, Refused: refused}}}}}
 	client := ClientRow{ID: "cli_1", Name: t, Owner: t, Roles: []string{"reader"}, Tools: []Text{t}}

@@ -27,7 +27,10 @@ type TriagePage struct {
 	NextURL   string      // the following page; "" when this is the last
 	FirstPage bool        // false when this is a following page
 	ReadAt    time.Time
-	Settles   bool // the viewer may ask, take and settle
+	StreamURL string // server-sent events named "new" whose data is a number; "" for none
+	Settles   bool   // the viewer may ask, take and settle
+	Paused    []Pause
+	Callbacks bool // callbacks wait that belong to nothing
 }
 
 // TriageFilter is what the address of the unknown results narrows them to.

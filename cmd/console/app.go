@@ -67,6 +67,7 @@ func startApp(ctx context.Context, db *database, o appConfig) (*app, error) {
 		CaseReads: db,
 		Overview:  db,
 		Directory: db,
+		Stops:     db,
 		Ready:     db.Ping,
 		Stopping:  stopping,
 		Demo:      o.demo,

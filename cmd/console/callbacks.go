@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"countersign/action/rule"
+	"countersign/people"
 	"countersign/triage"
 )
 
@@ -108,7 +109,7 @@ const listedParked = 500
 
 func callbacksParked(ctx context.Context, c *call) error {
 	return c.withDatabase(ctx, func(ctx context.Context, _ []string, db *database) error {
-		parked, now, err := db.ParkedCallbacks(ctx, listedParked)
+		parked, now, err := db.ParkedCallbacks(ctx, people.Viewer{All: true}, listedParked)
 		if err != nil {
 			return err
 		}

@@ -49,7 +49,7 @@ func pauseAdd(ctx context.Context, c *call) error {
 		if err != nil {
 			return err
 		}
-		if _, err := approvals.StartPause(ctx, db, kind, value, *reason, byCommandLine()); err != nil {
+		if _, err := approvals.StartPause(ctx, db, action.NewID("pau"), kind, value, *reason, byCommandLine()); err != nil {
 			return err
 		}
 		_, err = fmt.Fprintf(c.out, "%s %s is paused: nothing is proposed, claimed or attempted until \"pause end\".\n", kind, value)
@@ -100,7 +100,7 @@ func clientCancelOpen(ctx context.Context, c *call) error {
 		if err != nil {
 			return err
 		}
-		n, err := approvals.CancelOpenOf(ctx, db, client.ID, *reason, byCommandLine())
+		n, err := approvals.CancelOpenOf(ctx, db, action.NewSecret(8), client.ID, *reason, byCommandLine())
 		if _, printed := fmt.Fprintf(c.out, "%s: %d cancelled\n", client.Name, n); err == nil {
 			err = printed
 		}

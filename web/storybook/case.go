@@ -164,11 +164,13 @@ func second(l web.Lang, p web.CasePage) *web.SecondPerson {
 }
 
 func contradicted(p *web.CasePage, l web.Lang) {
+	undone := linkedAction(l, "compensates_by")
+	p.Links, p.Paused = []web.LinkedAction{undone}, pauses(l)[:1]
 	t := web.Outside
 	p.Why = "contradiction"
 	p.Contradiction = &web.Contradiction{
 		Recorded: web.Side{Status: web.Status{State: web.Failed, How: web.HowSettled, Person: t("Mia Chen")}, Source: t("Mia Chen, ops"), At: at(4, 20, 0), Ref: t("TICKET-4471"), Note: t("Their desk found nothing under the key.")},
-		Later:    web.Side{Outcome: "SUCCESS", Source: t(pick(l, "PayHub, signed callback", "PayHub，签名回调")), At: at(13, 40, 0), Ref: t("ph_77120"), Proves: "completed"}}
+		Later:    web.Side{Outcome: "SUCCESS", Source: t(pick(l, "PayHub, signed callback", "PayHub，签名回调")), At: at(13, 40, 0), Ref: t("ph_77120"), Proves: "completed"}, Undone: &undone}
 	p.Earlier = []web.Settlement{
 		{Verdict: "did_not_happen", By: t("Mia Chen"), Role: "ops", At: at(4, 20, 0), Kind: "provider_reference", Ref: t("TICKET-4471"), Note: t("Their desk found nothing under the key.")},
 		{Verdict: "happened", By: t("Tom Okafor"), Role: "ops", At: at(3, 0, 0), Kind: "statement", Ref: t("the courier"), Second: t("Mia Chen"), Refused: true},

@@ -1,0 +1,55 @@
+package handlers
+
+import (
+	"context"
+	"time"
+
+	"countersign/action"
+	"countersign/approvals"
+	"countersign/people"
+	"countersign/web"
+)
+
+// linkedAction is another action as a page names it.
+func (s *server) linkedAction(ctx context.Context, a action.Action, now time.Time, lang string) (web.LinkedAction, error) {
+	tool, err := s.catalogue.Version(ctx, a.Tool, a.ToolVersion)
+	if err != nil {
+		return web.LinkedAction{}, err
+	}
+	return web.LinkedAction{ID: a.ID, Effect: effectOf(tool.Contract, lang, a.Payload), Status: actionView{a: a, now: now, tool: tool}.status()}, nil
+}
+
+// links lists the action that this one undoes, goes on with or replaces, and
+// those that do so with this one, as far as the viewer may see them.
+func (s *server) links(ctx context.Context, v people.Viewer, a action.Action, now time.Time, lang string) ([]web.LinkedAction, error) {
+	var all []web.LinkedAction
+	add := func(other action.Action, how string) error {
+		if !v.Sees(approvals.SubjectOf(other, "")) {
+			return nil
+		}
+		l, err := s.linkedAction(ctx, other, now, lang)
+		l.How = how
+		all = append(all, l)
+		return err
+	}
+	if id, how := a.Links.To(); id != "" {
+		snap, err := s.Reads.Snapshot(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		if err := add(snap.Action, how); err != nil {
+			return nil, err
+		}
+	}
+	back, err := s.Reads.Linked(ctx, a.ID)
+	if err != nil {
+		return nil, err
+	}
+	for _, other := range back {
+		_, how := other.Links.To()
+		if err := add(other, how+"_by"); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
