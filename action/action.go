@@ -201,6 +201,7 @@ type Action struct {
 	ExpiresIn      time.Duration // asked for, whole seconds
 	ExpiresAt      *time.Time    // nil in drafts
 	CreatedAt      time.Time
+	ProposedAt     time.Time // when people were first shown the content that it has; zero in drafts
 	UpdatedAt      time.Time
 	Since          time.Time // when it came to its state
 	Terms          Terms

@@ -160,6 +160,9 @@ func (a *Action) absorbContent(e Event) error {
 	for _, s := range d.Terms.Steps {
 		a.Steps = append(a.Steps, Step{StepTerms: s})
 	}
+	if e.To == Proposed {
+		a.ProposedAt = e.At
+	}
 	if e.Kind != KindSubmitted {
 		a.Payload, a.Reason, a.ContentVersion = b.Payload, b.Reason, e.Version
 	}

@@ -21,6 +21,18 @@ type Waiting struct {
 	Oldest   *time.Time `db:"oldest"`   // since when, of what was looked at; nil when nothing waits
 }
 
+// Figures counts what is open in the whole console.
+type Figures struct {
+	Proposed   Waiting    `db:"proposed"`
+	Confirmed  Waiting    `db:"confirmed"` // and not taken by an executor
+	NeedPerson int        `db:"need_person"`
+	NeedSecond int        `db:"need_second"`
+	Asking     int        `db:"asking"`
+	OldestCase *time.Time `db:"oldest_case"`
+	Pauses     int        `db:"pauses"`
+	Now        time.Time  `db:"now"`
+}
+
 // Took narrows a list to what people decided on within a span of time, counted
 // from what they were shown last.
 type Took struct {

@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"slices"
+	"sync"
 	"time"
 
 	"countersign/action"
@@ -27,11 +27,16 @@ var (
 // still asked what became of them.
 type breaker struct {
 	reads, writes *circuit
+
+	mu    sync.Mutex
+	since time.Time     // when the first of them opened; zero while both are closed
+	moved chan struct{} // gets something when one of them has changed
 }
 
 type circuit = gobreaker.TwoStepCircuitBreaker[reply]
 
-func newBreaker(base string, after int, pause time.Duration, log *slog.Logger) *breaker {
+func newBreaker(base string, after int, pause time.Duration, o Options, moved chan struct{}) *breaker {
+	b := &breaker{moved: moved}
 	one := func(what string) *circuit {
 		return gobreaker.NewTwoStepCircuitBreaker[reply](gobreaker.Settings{
 			Name:        base,
@@ -40,11 +45,42 @@ func newBreaker(base string, after int, pause time.Duration, log *slog.Logger) *
 			ReadyToTrip: func(c gobreaker.Counts) bool { return int(c.ConsecutiveFailures) >= after },
 			IsExcluded:  func(err error) bool { return errors.Is(err, errNotTried) },
 			OnStateChange: func(base string, from, to gobreaker.State) {
-				log.Warn("a business system's breaker", "system", base, "for", what, "was", from.String(), "is", to.String())
+				o.Logger.Warn("a business system's breaker", "system", base, "for", what, "was", from.String(), "is", to.String())
+				b.move(to, o.Clock.Now())
 			},
 		})
 	}
-	return &breaker{reads: one("reads"), writes: one("writes")}
+	b.reads, b.writes = one("reads"), one("writes")
+	return b
+}
+
+// move notes that one of the two has changed. It may not ask either of them:
+// they wait for it.
+func (b *breaker) move(to gobreaker.State, now time.Time) {
+	b.mu.Lock()
+	if to == gobreaker.StateOpen && b.since.IsZero() {
+		b.since = now
+	}
+	b.mu.Unlock()
+	select {
+	case b.moved <- struct{}{}:
+	default: // somebody will look anyway
+	}
+}
+
+// health is what the breaker does now.
+func (b *breaker) health(system string) api.SystemHealth {
+	h := api.SystemHealth{System: system, Reads: b.reads.State().String(), Writes: b.writes.State().String()}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if closed := gobreaker.StateClosed.String(); h.Reads == closed && h.Writes == closed {
+		b.since = time.Time{}
+		return h
+	}
+	if !b.since.IsZero() {
+		h.Since = new(b.since.UTC())
+	}
+	return h
 }
 
 // answers reports whether the system is there, as far as is known.
@@ -106,11 +142,11 @@ func (r reply) away() error {
 // breakers are those of the systems in a configuration, by base URL.
 type breakers map[string]*breaker
 
-func newBreakers(c Config, log *slog.Logger) breakers {
+func newBreakers(c Config, o Options, moved chan struct{}) breakers {
 	all := breakers{}
 	for _, s := range c.Systems {
 		if all[s.BaseURL] == nil {
-			all[s.BaseURL] = newBreaker(s.BaseURL, c.BreakAfter, c.ProbeAfter, log)
+			all[s.BaseURL] = newBreaker(s.BaseURL, c.BreakAfter, c.ProbeAfter, o, moved)
 		}
 	}
 	return all

@@ -14,7 +14,7 @@ import (
 var timedOut = reply{sent: true, err: context.DeadlineExceeded}
 
 func testBreaker(pause time.Duration) *breaker {
-	return newBreaker("http://shop.example", 3, pause, slog.New(slog.DiscardHandler))
+	return newBreaker("http://shop.example", 3, pause, Options{Logger: slog.New(slog.DiscardHandler)}.complete(), make(chan struct{}, 1))
 }
 
 // fails sends writes that get these replies, and reports whether the system
@@ -48,6 +48,30 @@ func TestE4_OneTimeoutIsNotEnough(t *testing.T) {
 		if got := fails(t, testBreaker(time.Hour), c.replies...); got != c.answers {
 			t.Errorf("%s: answers %v", name, got)
 		}
+	}
+}
+
+// What is told of a breaker: closed at first, then open since a moment, and
+// nothing any more once the system answers again.
+func TestABreakersHealthIsTold(t *testing.T) {
+	b := testBreaker(time.Millisecond)
+	if h := b.health("x"); h.Reads != "closed" || h.Writes != "closed" || h.Since != nil {
+		t.Errorf("at first %+v", h)
+	}
+	fails(t, b, timedOut, timedOut, timedOut)
+	if h := b.health("x"); h.Writes == "closed" || h.Reads != "closed" || h.Since == nil || len(b.moved) != 1 {
+		t.Errorf("after three timeouts %+v, %d", h, len(b.moved))
+	}
+	for b.writes.State().String() != "half-open" {
+		time.Sleep(time.Millisecond)
+	}
+	tell, err := b.read()
+	if err != nil {
+		t.Fatal(err)
+	}
+	tell(reply{sent: true, status: 200})
+	if h := b.health("x"); h.Reads != "closed" || h.Writes != "closed" || h.Since != nil {
+		t.Errorf("back again %+v", h)
 	}
 }
 

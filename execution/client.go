@@ -29,11 +29,12 @@ const (
 
 // Options are what a program may replace. The zero value is fit for use.
 type Options struct {
-	Logger    *slog.Logger      // nil: slog.Default()
-	Clock     Clock             // nil: the system's
-	Transport http.RoundTripper // to the console; nil: a transport of its own
-	Agent     string            // User-Agent; "": "countersign"
-	SystemTLS *tls.Config       // for business systems: roots, client certificates; nil: the system's roots
+	Logger    *slog.Logger                                   // nil: slog.Default()
+	Clock     Clock                                          // nil: the system's
+	Transport http.RoundTripper                              // to the console; nil: a transport of its own
+	Agent     string                                         // User-Agent; "": "countersign"
+	OnAttempt func(tool, outcome string, took time.Duration) // called after each attempt, for measuring; nil: nothing is
+	SystemTLS *tls.Config                                    // for business systems: roots, client certificates; nil: the system's roots
 }
 
 func (o Options) complete() Options {

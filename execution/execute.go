@@ -246,9 +246,14 @@ func (r *run) attempt(ctx context.Context, wire *wireCall) (after api.Action, do
 		tell(reply{err: errNotTried})
 		return after, false, r.notStarted(ctx, attempt.AttemptID, err)
 	}
+	sent := r.opt.Clock.Now()
 	got := r.send(ctx, wire, asked, time.Duration(granted.SendWithinMillis)*time.Millisecond)
+	took := elapsed(sent, r.opt.Clock.Now())
 	tell(got)
 	outcome := wire.contract.Classify(got.answer(granted.Number))
+	if r.opt.OnAttempt != nil {
+		r.opt.OnAttempt(wire.contract.Name, string(outcome.Result), took)
+	}
 	r.log.Info("attempted", "step", attempt.Step, "number", granted.Number, "status", got.status, "outcome", outcome.Result, "reason", outcome.Reason)
 	after, err = r.deliver(ctx, receipt(attempt.AttemptID, r.claim, got, outcome))
 	return after, outcome.Result == action.Success, err

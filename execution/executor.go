@@ -54,6 +54,11 @@ func (e *Executor) Run(ctx context.Context) error {
 	defer abandon()
 	var running sync.WaitGroup
 	slots := make(chan struct{}, e.config.Concurrency)
+	telling, hush := context.WithCancel(ctx)
+	var teller sync.WaitGroup
+	teller.Go(func() { e.tell(telling) })
+	defer teller.Wait()
+	defer hush()
 	err := e.poll(ctx, func(w api.Work) {
 		running.Go(func() {
 			defer func() { <-slots }()

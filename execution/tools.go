@@ -18,6 +18,7 @@ type Tools struct {
 	client    *Client
 	contracts *contracts
 	breakers  breakers
+	moved     chan struct{} // gets something when a breaker has changed
 	reads     *http.Client
 	opt       Options
 }
@@ -36,11 +37,13 @@ func NewTools(config Config, options Options) (*Tools, error) {
 	if err != nil {
 		return nil, err
 	}
+	moved := make(chan struct{}, 1)
 	return &Tools{
+		moved:     moved,
 		config:    config,
 		client:    client,
 		contracts: newContracts(client, options.Clock),
-		breakers:  newBreakers(config, options.Logger),
+		breakers:  newBreakers(config, options, moved),
 		reads:     &http.Client{CheckRedirect: notFollowed, Transport: readTransport(options.SystemTLS)},
 		opt:       options,
 	}, nil

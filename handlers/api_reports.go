@@ -50,6 +50,7 @@ func (s *server) report(w http.ResponseWriter, r *http.Request, c caller) error 
 	if err != nil {
 		return err
 	}
+	s.meters.reported(snap.Action, body.ReceiptID)
 	return s.respondAction(w, r, c, http.StatusCreated, snap)
 }
 

@@ -16,11 +16,12 @@ import (
 
 // exchange is what is known of one request and its answer, for the log.
 type exchange struct {
-	id    string
-	route string      // its name in the table; "" when there is none
-	who   string      // id of the client or person
-	code  action.Code // of what was refused
-	cause error       // internal
+	id      string
+	route   string      // its name in the table; "" when there is none
+	endless bool        // it ends when the reader leaves
+	who     string      // id of the client or person
+	code    action.Code // of what was refused
+	cause   error       // internal
 }
 
 type exchangeKey struct{}
@@ -87,6 +88,7 @@ func (s *server) log(r *http.Request, x *exchange, w middleware.WrapResponseWrit
 	if status == 0 {
 		status = http.StatusOK
 	}
+	s.meters.answered(x, r.Method, status, took)
 	if status >= http.StatusInternalServerError {
 		level = slog.LevelError
 	}

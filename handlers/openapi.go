@@ -107,6 +107,10 @@ func jsonOf(registry huma.Registry, value any) map[string]*huma.MediaType {
 func success(registry huma.Registry, rt route) *huma.Response {
 	answer := &huma.Response{Description: http.StatusText(rt.call.status), Headers: map[string]*huma.Param{
 		"X-Request-Id": {Description: "Names the request in the console's log.", Schema: &huma.Schema{Type: huma.TypeString}}}}
+	if rt.call.media != "" {
+		answer.Content = map[string]*huma.MediaType{rt.call.media: {Schema: &huma.Schema{Type: huma.TypeString}}}
+		return answer
+	}
 	if rt.call.answer == nil {
 		answer.Content = map[string]*huma.MediaType{"application/json": {Schema: &huma.Schema{Type: huma.TypeObject, AdditionalProperties: true}}}
 		return answer

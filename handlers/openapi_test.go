@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"cmp"
 	"encoding/json"
 	"regexp"
 	"strconv"
@@ -78,7 +79,7 @@ func TestOpenAPI(t *testing.T) {
 				t.Errorf("%s does not describe {%s}", rt.name, name[1])
 			}
 		}
-		if op.Responses[strconv.Itoa(rt.call.status)].Content["application/json"] == nil {
+		if op.Responses[strconv.Itoa(rt.call.status)].Content[cmp.Or(rt.call.media, "application/json")] == nil {
 			t.Errorf("%s does not describe its success", rt.name)
 		}
 		for _, code := range rt.call.refuses {

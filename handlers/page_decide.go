@@ -23,7 +23,10 @@ func (s *server) decide(w http.ResponseWriter, r *http.Request, c caller) error 
 	ballot, err := ballotOf(fields)
 	if err == nil {
 		ballot.Method, ballot.StepUp = c.session.Method, c.session.SteppedUp
-		_, err = s.Approvals.Decide(r.Context(), c.session.Person.ID, id, ballot)
+		var snap action.Snapshot
+		if snap, err = s.Approvals.Decide(r.Context(), c.session.Person.ID, id, ballot); err == nil {
+			s.meters.decided(snap.Action)
+		}
 	}
 	switch {
 	case err == nil:

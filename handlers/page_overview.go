@@ -32,6 +32,8 @@ type OverviewReads interface {
 	Executors(ctx context.Context, viewer people.Viewer, within time.Duration, limit int) ([]approvals.Executor, error)
 	// ExecutorSeen returns when an executor was last heard of; nil when never.
 	ExecutorSeen(ctx context.Context) (*time.Time, error)
+	// Figures counts what is open, of everything.
+	Figures(ctx context.Context) (approvals.Figures, error)
 	// NoteExecutor writes down what an executor says of itself.
 	NoteExecutor(ctx context.Context, e approvals.Executor) error
 }
@@ -223,10 +225,10 @@ func (s *server) noteExecutor(w http.ResponseWriter, r *http.Request, c caller) 
 	for _, system := range body.Systems {
 		e.Systems = append(e.Systems, approvals.SystemHealth{System: system.System, Reads: system.Reads, Writes: system.Writes, Since: system.Since})
 	}
-	if !slices.ContainsFunc(append([]string{e.Instance, e.Name}, e.Tools...), func(text string) bool { return !plainText(text, maxText) }) {
+	if !slices.ContainsFunc(slices.Concat([]string{e.Instance, e.Name}, e.Tools, systemNames(e.Systems)), func(text string) bool { return !plainText(text, 2*maxText) }) {
 		err = e.Check()
 	} else {
-		err = action.Refuse(action.InvalidArgument, "Instance, name and tools are short texts without control characters.").At("/instance", "is refused")
+		err = action.Refuse(action.InvalidArgument, "Instance, name, tools and systems are short texts without control characters.").At("/instance", "is refused")
 	}
 	if err != nil {
 		return err
@@ -235,4 +237,12 @@ func (s *server) noteExecutor(w http.ResponseWriter, r *http.Request, c caller) 
 		return err
 	}
 	return respond(w, http.StatusOK, api.ExecutorNoted{Now: time.Now().UTC()})
+}
+
+func systemNames(systems []approvals.SystemHealth) []string {
+	names := make([]string, len(systems))
+	for i, s := range systems {
+		names[i] = s.System
+	}
+	return names
 }

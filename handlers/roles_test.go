@@ -57,6 +57,7 @@ func calls() map[string]func(e *env) request {
 			a := e.confirmed(stage.SetPrice)
 			return request{method: post, path: ref(a, "/claim"), body: bound(a, action.NewID("clm"))}
 		},
+		"metrics": func(*env) request { return request{method: get, path: "/metrics"} },
 		"noteExecutor": func(*env) request {
 			return request{method: post, path: "/v1/executors", body: api.Executor{Instance: action.NewID("ins"), Tools: []string{"shop.*"}, Systems: []api.SystemHealth{}}}
 		},
@@ -197,6 +198,8 @@ func TestLimitedKeys(t *testing.T) {
 				if items := into[api.List[api.Case]](a.want(200)).Items; len(items) > 0 {
 					t.Errorf("%s sees %d cases", role, len(items))
 				}
+			case "metrics":
+				a.refused(action.Forbidden)
 			case "noteExecutor":
 				a.want(200) // says nothing about any tool but its own
 			case "work":

@@ -36,6 +36,7 @@ type call struct {
 	body    any           // of the type that is read; nil for none
 	answer  any           // of the type that is given; nil for what has a form of its own
 	status  int           // of success
+	media   string        // of an answer with a form of its own; JSON when left out
 	refuses []action.Code // beside those that every route may give
 }
 
@@ -50,7 +51,7 @@ type param struct {
 // page reports whether the route is for people: what it refuses is told on a
 // page, and a form has to come from a page of ours.
 func (rt route) page() bool {
-	for _, root := range []string{"/v1", "/.well-known", "/healthz", "/readyz", "/problems"} {
+	for _, root := range []string{"/v1", "/.well-known", "/healthz", "/readyz", "/metrics", "/problems"} {
 		if rt.pattern == root || strings.HasPrefix(rt.pattern, root+"/") {
 			return false
 		}
@@ -97,6 +98,9 @@ func apiRoutes() []route {
 			about: "A contract with every default filled in.", refuses: refuses(action.UnknownTool, action.InvalidArgument)}},
 		{post, "/v1/tools/{name}/retire", "retireTool", admin, (*server).retireTool, maxWait, &call{status: 200, body: api.Retire{}, answer: api.Tool{},
 			about: "Take a tool out of use, and cancel its open actions or keep them.", refuses: changing(action.UnknownTool)}},
+
+		{get, "/metrics", "metrics", keys(people.RoleReader, people.RoleAdmin), (*server).showMetrics, 0, &call{status: 200, media: "text/plain",
+			about: "What is measured, for Prometheus. Not for keys that are limited to tools or scopes."}},
 
 		// Actions.
 		{post, "/v1/actions", "propose", proposer, (*server).propose, 0, &call{status: 201, body: api.Propose{}, answer: api.Action{}, headers: idempotencyHeader(),

@@ -18,6 +18,7 @@ import (
 
 	"github.com/go-chi/chi/v5"
 	"github.com/go-chi/httprate"
+	"github.com/prometheus/client_golang/prometheus"
 )
 
 // Config is what the handlers need of the rest. Everything is required except
@@ -40,6 +41,7 @@ type Config struct {
 	Ready     func(context.Context) error // says why the console cannot serve now
 	Stopping  <-chan struct{}             // closed when the console shuts down: those who wait are answered; nil: never
 	Demo      Demo                        // the company beside a demo's console; nil: this is no demo
+	Metrics   *prometheus.Registry        // gets what the console measures beside what it has; nil: a registry of its own
 	PublicURL string                      // as browsers and programs reach the console, such as https://console.example
 }
 
@@ -71,6 +73,7 @@ type server struct {
 	waiting   chan struct{}         // one for each request that waits
 	bodyTime  time.Duration         // for a body to arrive
 	openapi   []byte
+	meters    *meters
 	mux       *chi.Mux
 }
 
@@ -113,6 +116,7 @@ func newServer(cfg Config, table []route) (*server, error) {
 	s := &server{Config: cfg, catalogue: cfg.Approvals.Catalogue(), secure: base.Scheme == "https",
 		origins: http.NewCrossOriginProtection(), waiting: make(chan struct{}, maxWaiting), bodyTime: bodyTime,
 		failures: httprate.NewRateLimiter(maxFailedKeys, time.Minute, httprate.WithResponseHeaders(httprate.ResponseHeaders{}))}
+	s.meters = newMeters(cfg.Metrics, cfg.Overview, cfg.Log)
 	if err := s.origins.AddTrustedOrigin(base.Scheme + "://" + base.Host); err != nil {
 		return nil, fmt.Errorf("the public URL: %w", err)
 	}
@@ -148,7 +152,7 @@ func (s *server) route(table []route) error {
 // serve runs one route.
 func (s *server) serve(rt route) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		exchangeOf(r).route = rt.name
+		exchangeOf(r).route, exchangeOf(r).endless = rt.name, rt.holds == forever
 		s.headers(w, rt)
 		ctx, cancel := context.WithCancel(r.Context())
 		if rt.holds != forever {

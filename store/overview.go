@@ -171,3 +171,20 @@ func (db *DB) TidyExecutors(ctx context.Context) error {
 	return db.write(ctx, &gone, `
 WITH d AS (DELETE FROM executors WHERE seen_at < app_now() - interval '1 day' RETURNING 1) SELECT count(*) FROM d`)
 }
+
+// Figures counts what is open, by partial indexes of it.
+func (db *DB) Figures(ctx context.Context) (f approvals.Figures, err error) {
+	err = db.get(ctx, &f, `
+WITH t AS (SELECT app_now() AS now)
+SELECT p.n AS "proposed.n", p.oldest AS "proposed.oldest", c.n AS "confirmed.n", c.oldest AS "confirmed.oldest",
+    k.person AS need_person, k.second AS need_second, k.asking, k.oldest AS oldest_case, h.n AS pauses, t.now
+FROM t,
+    (SELECT count(*) AS n, (SELECT o.created_at FROM actions o WHERE o.id = min(a.id)) AS oldest
+       FROM actions a WHERE a.state = 'proposed' AND a.expires_at > (SELECT now FROM t)) p,
+    (SELECT count(*) AS n, min(updated_at) AS oldest FROM actions WHERE work = 'execute' AND state = 'confirmed' AND due_at > (SELECT now FROM t)) c,
+    (SELECT count(*) FILTER (WHERE needs_person) AS person, count(*) FILTER (WHERE case_pending) AS second,
+            count(*) FILTER (WHERE NOT needs_person AND NOT case_pending) AS asking, min(case_since) AS oldest
+       FROM actions WHERE case_id IS NOT NULL) k,
+    (SELECT count(*) AS n FROM pauses WHERE ended_at IS NULL) h`)
+	return f, err
+}

@@ -69,6 +69,7 @@ func startApp(ctx context.Context, db *database, o appConfig) (*app, error) {
 		Directory: db,
 		Stops:     db,
 		Ready:     db.Ping,
+		Metrics:   consoleMetrics(db.Pool()),
 		Stopping:  stopping,
 		Demo:      o.demo,
 		PublicURL: o.publicURL,
