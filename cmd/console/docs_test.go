@@ -76,6 +76,7 @@ func TestExamplesWorkAsWritten(t *testing.T) {
 	t.Parallel()
 	dir := dataFolder(t)
 	_, f := startDemo(t, dir, "--no-traffic")
+	t.Run("an agent over MCP", f.proposesOverMCP)
 	t.Run("an API that no one here wrote", func(t *testing.T) { newWarehouse(t, f, dir).run(t) })
 	r := reader{dir, filepath.Join(dir, "shell")}
 
