@@ -136,7 +136,9 @@ const PreconditionFailed = "PRECONDITION_FAILED"
 type Receipt struct {
 	ID                 string          `json:"id"`
 	AttemptID          string          `json:"attempt_id"`
-	Claimed            Outcome         `json:"claimed"` // as reported
+	Claimed            Outcome         `json:"claimed"` // as reported, and so are the next two
+	ClaimedProves      Proof           `json:"claimed_proves,omitempty"`
+	ClaimedCode        string          `json:"claimed_code,omitempty"`
 	Outcome            Outcome         `json:"outcome"` // as judged by the contract
 	Proves             Proof           `json:"proves,omitempty"`
 	Code               string          `json:"code,omitempty"`

@@ -111,8 +111,15 @@ func (c Revise) decide(s Snapshot) (Transition, error) {
 	return t, err
 }
 
-func (c Cancel) op() string                  { return c.Op }
-func (c Cancel) again(Snapshot, Event) error { return nil }
+func (c Cancel) op() string { return c.Op }
+
+func (c Cancel) again(_ Snapshot, left Event) error {
+	var was textBody
+	if err := unmarshalBoth(left, &ended{}, &was); err != nil {
+		return err
+	}
+	return reused(was.Note == c.Reason)
+}
 
 func (c Cancel) decide(s Snapshot) (Transition, error) {
 	if err := s.need("cancelled", Draft, Proposed, Confirmed); err != nil {

@@ -100,7 +100,7 @@ func (c Renew) decide(s Snapshot) (Transition, error) {
 
 func (c Release) op() string { return c.Op }
 func (c Release) again(_ Snapshot, left Event) error {
-	return reused(readData[ended](left).Code == c.Code)
+	return reused(left.By.ID == c.By.ID && readData[ended](left).Code == c.Code)
 }
 
 func (c Release) decide(s Snapshot) (Transition, error) {

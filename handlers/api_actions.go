@@ -25,7 +25,7 @@ func (s *server) getAction(w http.ResponseWriter, r *http.Request, c caller) err
 		return err
 	}
 	var snap action.Snapshot
-	err = s.await(r.Context(), wait, func() (bool, error) {
+	err = s.await(r.Context(), c, wait, func() (bool, error) {
 		snap, err = s.see(r.Context(), c, parameter(r, "id"))
 		return snap.Action.Version > since, err
 	})

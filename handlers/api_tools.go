@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"countersign/action"
-	"countersign/action/contract"
 	"countersign/action/rule"
 	"countersign/execution/api"
 	"countersign/people"
@@ -74,19 +73,25 @@ func (s *server) seesTool(ctx context.Context, c people.Client, name string) (bo
 	if c.Has(people.RoleAdmin) || len(c.Tools) == 0 || slices.Contains(c.Tools, name) {
 		return true, nil
 	}
-	for _, own := range c.Tools {
+	read, err := s.readWith(ctx, c.Tools)
+	return slices.Contains(read, name), err
+}
+
+// readWith lists the tools that the contracts of these ones name.
+func (s *server) readWith(ctx context.Context, tools []string) (names []string, err error) {
+	for _, own := range tools {
 		tool, err := s.catalogue.Latest(ctx, own)
 		if action.IsCode(err, action.UnknownTool) {
 			continue
 		}
 		if err != nil {
-			return false, err
+			return nil, err
 		}
-		if slices.ContainsFunc(tool.Contract.References(), func(ref contract.Reference) bool { return ref.Tool == name }) {
-			return true, nil
+		for _, ref := range tool.Contract.References() {
+			names = append(names, ref.Tool)
 		}
 	}
-	return false, nil
+	return names, nil
 }
 
 // listTools shows the newest versions, by name.

@@ -32,7 +32,7 @@ func (s *server) work(w http.ResponseWriter, r *http.Request, c caller) error {
 	var actions []action.Action
 	var lists []api.Work
 	var now time.Time
-	err = s.await(r.Context(), wait, func() (bool, error) {
+	err = s.await(r.Context(), c, wait, func() (bool, error) {
 		if actions, now, err = s.Reads.Work(r.Context(), f); err != nil {
 			return false, err
 		}

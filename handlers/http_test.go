@@ -34,6 +34,14 @@ func TestPlacesThatAreNone(t *testing.T) {
 			}
 		}
 	}
+	for _, path := range []string{"/v1/nothing", "/nothing"} { // there is no method to allow where there is nothing
+		if a := e.do(request{method: "PROPFIND", path: path, key: e.keys[people.RoleAdmin]}).want(http.StatusNotFound); len(a.header.Values("Allow")) > 0 {
+			t.Errorf("%s allows %q", path, a.header.Values("Allow"))
+		}
+	}
+	if a := e.do(request{method: "PROPFIND", path: "/v1/actions", key: e.keys[people.RoleAdmin]}); a.refused(methodNotAllowed).Code == "" || a.header.Get("Allow") != "GET, HEAD, POST" {
+		t.Errorf("an unknown method: %d, allowed %q", a.status, a.header.Get("Allow"))
+	}
 }
 
 func TestHead(t *testing.T) {

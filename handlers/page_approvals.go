@@ -138,8 +138,12 @@ func (s *server) furnish(r *http.Request, c caller, q *web.Queue, newest string)
 	if err != nil {
 		return err
 	}
+	sees, err := s.inSight(r.Context(), c.session.Person)
+	if err != nil {
+		return err
+	}
 	for _, t := range tools {
-		if t.Active {
+		if t.Active && sees(t.Name) {
 			q.Filter.Tools = append(q.Filter.Tools, t.Name)
 		}
 	}

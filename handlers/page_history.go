@@ -2,13 +2,16 @@ package handlers
 
 import (
 	"encoding/csv"
+	"maps"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"countersign/action"
+	"countersign/action/rule"
 	"countersign/approvals"
 	"countersign/people"
 	"countersign/web"
@@ -39,13 +42,18 @@ func (s *server) historyAsked(r *http.Request, c caller) (approvals.Filter, web.
 		zone, shown.Zone = time.UTC, "UTC"
 	}
 	shown.Zones = slices.Compact([]string{shown.Zone, "UTC"})
+	onlyFilters(q, refusal)
 	if state := action.State(q.Get("outcome")); slices.Contains(action.States(), state) {
 		f.State, shown.Outcome = state, web.State(state)
+	} else if state != "" {
+		noChoice(refusal, "outcome")
 	}
 	f.From, shown.From = day(q.Get("from"), zone, 0, "/from", refusal)
 	f.To, shown.To = day(q.Get("to"), zone, 1, "/to", refusal)
 	if took := web.PaceBucket(q.Get("took")); slices.Contains(web.PaceBuckets(), took) {
 		shown.Took, f.Took = took, tookOf(took)
+	} else if took != "" {
+		noChoice(refusal, "took")
 	}
 	if before := q.Get("after"); action.ValidID("act", before) {
 		f.Before = before
@@ -57,6 +65,21 @@ func (s *server) historyAsked(r *http.Request, c caller) (approvals.Filter, web.
 		return f, shown, refusal
 	}
 	return f, shown, nil
+}
+
+// onlyFilters refuses what the history cannot be narrowed by, so that nobody
+// takes a whole list for a narrowed one.
+func onlyFilters(q url.Values, refusal *action.Refusal) {
+	for _, name := range slices.Sorted(maps.Keys(q)) {
+		if !slices.Contains([]string{"q", "from", "to", "zone", "tool", "outcome", "approver", "took", "after", "done"}, name) {
+			refusal.Because("no-such-filter").With("filter", clean(name)).At("/"+clean(name), "is no filter of the history")
+		}
+	}
+}
+
+// noChoice refuses a value that a filter does not offer.
+func noChoice(refusal *action.Refusal, filter string) {
+	refusal.Because("no-such-filter-value").With("filter", filter).At("/"+filter, "is none of its choices")
 }
 
 func tookOf(b web.PaceBucket) *approvals.Took {
@@ -124,6 +147,11 @@ func (s *server) showHistory(w http.ResponseWriter, r *http.Request, c caller) e
 	if err != nil {
 		return err
 	}
+	sees, err := s.inSight(r.Context(), c.session.Person)
+	if err != nil {
+		return err
+	}
+	tools = slices.DeleteFunc(tools, func(t rule.ToolVersion) bool { return !sees(t.Name) })
 	for _, t := range tools {
 		p.Filter.Tools = append(p.Filter.Tools, t.Name)
 	}

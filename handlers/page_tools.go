@@ -46,14 +46,29 @@ func (s *server) eachTool(ctx context.Context, after string, take func(t listedT
 	}
 }
 
+// inSight tells which tools a person may see: all of them, or those within their
+// limits and what the contracts of those name.
+func (s *server) inSight(ctx context.Context, p people.Person) (sees func(tool string) bool, err error) {
+	v := people.PersonViewer(p)
+	if v.All || len(v.Tools) == 0 {
+		return func(string) bool { return true }, nil
+	}
+	read, err := s.readWith(ctx, v.Tools)
+	return func(tool string) bool { return slices.Contains(v.Tools, tool) || slices.Contains(read, tool) }, err
+}
+
 // showTools lists what programs may propose, by name.
 func (s *server) showTools(w http.ResponseWriter, r *http.Request, c caller) error {
 	ctx := r.Context()
 	lang := string(langOf(r, c))
 	query := strings.TrimSpace(clean(r.URL.Query().Get("q")))
 	page := web.ToolsPage{Query: web.Outside(query), Manage: c.session.Person.Has(people.RoleAdmin)}
-	err := s.eachTool(ctx, clean(r.URL.Query().Get("after")), func(t listedTool) bool {
-		if !mentions(t, lang, query) {
+	sees, err := s.inSight(ctx, c.session.Person)
+	if err != nil {
+		return err
+	}
+	err = s.eachTool(ctx, clean(r.URL.Query().Get("after")), func(t listedTool) bool {
+		if !sees(t.Name) || !mentions(t, lang, query) {
 			return true
 		}
 		if len(page.Tools) == listPage {
@@ -111,7 +126,11 @@ func (s *server) showTool(w http.ResponseWriter, r *http.Request, c caller) erro
 	if err != nil {
 		return err
 	}
-	if len(versions) == 0 {
+	sees, err := s.inSight(r.Context(), c.session.Person)
+	if err != nil {
+		return err
+	}
+	if len(versions) == 0 || !sees(name) {
 		return noTool(name)
 	}
 	shown, err := s.namedVersion(r, "version", versions, versions[0].Version)

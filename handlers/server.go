@@ -70,7 +70,7 @@ type server struct {
 	secure    bool // browsers reach the console over TLS
 	origins   *http.CrossOriginProtection
 	failures  *httprate.RateLimiter // of API keys that are not known
-	waiting   chan struct{}         // one for each request that waits
+	waiting   seats                 // of requests that wait
 	bodyTime  time.Duration         // for a body to arrive
 	openapi   []byte
 	meters    *meters
@@ -80,6 +80,7 @@ type server struct {
 // Bounds of what one process takes on.
 const (
 	maxWaiting         = 1000 // requests that wait at a time
+	maxWaitingEach     = 400  // of one API client
 	maxFailedKeys      = 300  // per address and minute
 	maxHeaderIDBytes   = 64
 	ordinaryTime       = 30 * time.Second // to answer what does not wait
@@ -114,7 +115,7 @@ func newServer(cfg Config, table []route) (*server, error) {
 	}
 	cfg.PublicURL = strings.TrimRight(cfg.PublicURL, "/")
 	s := &server{Config: cfg, catalogue: cfg.Approvals.Catalogue(), secure: base.Scheme == "https",
-		origins: http.NewCrossOriginProtection(), waiting: make(chan struct{}, maxWaiting), bodyTime: bodyTime,
+		origins: http.NewCrossOriginProtection(), bodyTime: bodyTime,
 		failures: httprate.NewRateLimiter(maxFailedKeys, time.Minute, httprate.WithResponseHeaders(httprate.ResponseHeaders{}))}
 	s.meters = newMeters(cfg.Metrics, cfg.Overview, cfg.Log)
 	if err := s.origins.AddTrustedOrigin(base.Scheme + "://" + base.Host); err != nil {
@@ -192,10 +193,14 @@ func (s *server) noSuchMethod(w http.ResponseWriter, r *http.Request) {
 	rt := route{pattern: r.URL.Path}
 	s.headers(w, rt)
 	var allowed []string
-	for _, m := range []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut} {
+	for _, m := range []string{http.MethodDelete, http.MethodGet, http.MethodHead, http.MethodPatch, http.MethodPost, http.MethodPut} {
 		if s.mux.Match(chi.NewRouteContext(), m, routePath(r)) {
 			allowed = append(allowed, m)
 		}
+	}
+	if len(allowed) == 0 { // a method that HTTP does not have, at an address that is none
+		s.noSuchPlace(w, r)
+		return
 	}
 	w.Header().Set("Allow", strings.Join(allowed, ", "))
 	s.fail(w, r, rt.page(), caller{}, action.Refuse(methodNotAllowed, "This address takes "+strings.Join(allowed, ", ")+"."))

@@ -2,23 +2,55 @@ package handlers
 
 import (
 	"context"
+	"sync"
 	"time"
 )
+
+// seats are the places of requests that wait.
+type seats struct {
+	mu    sync.Mutex
+	all   int
+	taken map[string]int // by client
+}
+
+// take gives a client a place, unless all are taken or those that one client may
+// have; free gives it back.
+func (s *seats) take(client string) (free func(), ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.all >= maxWaiting || s.taken[client] >= maxWaitingEach {
+		return nil, false
+	}
+	if s.taken == nil {
+		s.taken = map[string]int{}
+	}
+	s.all++
+	s.taken[client]++
+	return func() { s.leave(client) }, true
+}
+
+func (s *seats) leave(client string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.all--
+	if s.taken[client]--; s.taken[client] == 0 {
+		delete(s.taken, client)
+	}
+}
 
 // await looks until look is content, the wait is over, the caller has gone or
 // the console stops. Changes of this process wake it; those of other processes
 // it finds by looking again.
-func (s *server) await(ctx context.Context, wait time.Duration, look func() (content bool, err error)) error {
+func (s *server) await(ctx context.Context, c caller, wait time.Duration, look func() (content bool, err error)) error {
 	changed := s.Reads.Changes()
 	if content, err := look(); content || err != nil || wait <= 0 {
 		return err
 	}
-	select {
-	case s.waiting <- struct{}{}:
-		defer func() { <-s.waiting }()
-	default:
+	free, ok := s.waiting.take(c.client.ID)
+	if !ok {
 		return busy("Too many requests wait here already. Ask again without waiting, or later.", "waiting", retryAfterBusy)
 	}
+	defer free()
 	over := time.NewTimer(wait)
 	defer over.Stop()
 	for {

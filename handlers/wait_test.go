@@ -2,6 +2,7 @@ package handlers
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"testing"
 
@@ -22,7 +23,7 @@ func (e *env) waited(role, path string) <-chan answer {
 // waiters polls until this many requests wait.
 func (s *server) waiters(t *testing.T, n int) {
 	t.Helper()
-	waitUntil(t, func() bool { return len(s.waiting) == n })
+	waitUntil(t, func() bool { return s.waiting.count() == n })
 }
 
 // still fails the test when an answer came that should not have.
@@ -119,12 +120,36 @@ func TestWaitsEnd(t *testing.T) {
 func TestTooManyWait(t *testing.T) {
 	e := newEnv(t)
 	a := e.proposed(stage.SetPrice)
-	for range maxWaiting {
-		e.inner.waiting <- struct{}{}
+	for range maxWaitingEach { // all that one client may have
+		if _, ok := e.inner.waiting.take(e.Agent.ID); !ok {
+			t.Fatal("no place is left")
+		}
 	}
 	answer := e.get(people.RoleProposer, "/v1/actions/"+a.ID+"?wait=60s&since=1")
 	if p := answer.refused(action.RateLimited); p.Reason != "waiting" || answer.header.Get("Retry-After") == "" {
 		t.Errorf("%+v", p)
 	}
 	e.get(people.RoleProposer, "/v1/actions/"+a.ID).want(200)
+
+	answers := e.waited(people.RoleReader, "/v1/actions/"+a.ID+"?wait=60s&since=1") // others still wait
+	e.inner.waiters(t, maxWaitingEach+1)
+	still(t, answers)
+	var free func()
+	for i := e.inner.waiting.count(); i < maxWaiting; i++ {
+		free, _ = e.inner.waiting.take(fmt.Sprint("cli_", i%3))
+	}
+	e.get(people.RoleExecutor, "/v1/work?wait=60s").refused(action.RateLimited)
+	free()
+	if _, ok := e.inner.waiting.take("cli_9"); !ok {
+		t.Error("a place that was given back is not free")
+	}
+	close(e.stopping)
+	(<-answers).want(200)
+}
+
+// count is how many requests wait.
+func (s *seats) count() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.all
 }

@@ -65,7 +65,7 @@ func (s *Service) Report(ctx context.Context, client people.Client, id string, r
 			return nil, err
 		}
 		return action.AddReceipt{UndoneBy: undone, By: client.By(), CaseID: action.NewID("cas"), Receipt: action.Receipt{ID: r.ID, AttemptID: r.AttemptID,
-			Claimed: action.Outcome(r.Outcome), Outcome: action.Outcome(judged.Result), Proves: action.Proof(judged.Proves), Code: code,
+			Claimed: action.Outcome(r.Outcome), ClaimedProves: action.Proof(r.Proves), ClaimedCode: r.Code, Outcome: action.Outcome(judged.Result), Proves: action.Proof(judged.Proves), Code: code,
 			HTTPStatus: r.HTTPStatus, Conflict: judged.Conflict, ProviderRef: r.ProviderRef,
 			ObjectVersionAfter: r.ObjectVersionAfter, Body: r.Body}}, nil
 	})

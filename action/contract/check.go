@@ -70,10 +70,24 @@ func (c *Contract) checkRules(add adder) {
 		add("/approval/rules", "a tool that only reads needs no approval: take the rules out, or make the mode write")
 	}
 	for i, r := range c.Approval.Rules {
+		if problem := badRole(r.Role); problem != "" {
+			add("/approval/rules/"+strconv.Itoa(i)+"/role", "%s", problem)
+		}
 		if r.StepUp && r.Approvals == 0 {
 			add("/approval/rules/"+strconv.Itoa(i)+"/step_up", "needs at least one approval")
 		}
 	}
+}
+
+// badRole says why nobody could decide in a role, "" when somebody could.
+func badRole(role string) string {
+	switch {
+	case role == "" || len(role) > 32 || role[0] < 'a' || role[0] > 'z' || strings.Trim(role, "abcdefghijklmnopqrstuvwxyz0123456789_-") != "":
+		return "a role is 1 to 32 of the characters a-z, 0-9, _ and -, a letter first"
+	case role == "admin" || role == "auditor":
+		return "nobody decides as " + role + ": name a role that approves, such as support"
+	}
+	return ""
 }
 
 func (c *Contract) checkExecution(add adder) {

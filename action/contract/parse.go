@@ -27,6 +27,9 @@ func Parse(raw []byte) (*Contract, error) {
 	if doc.kind != objectKind {
 		return nil, action.Refuse(action.Malformed, "A contract is an object with a name and an input_schema.")
 	}
+	if len(doc.members) > maxMembers {
+		return nil, action.Refuse(action.TooLarge, fmt.Sprintf("A contract has at most %d members.", maxMembers))
+	}
 	c := &Contract{source: doc.json()}
 	full, problems := complete(doc)
 	c.bare = full != doc

@@ -3,6 +3,7 @@ package contract
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -93,6 +94,14 @@ func TestBareMode(t *testing.T) {
 	}
 }
 
+func numbered(n int) string {
+	var all []string
+	for i := range n {
+		all = append(all, fmt.Sprintf(`"m%d": 1`, i))
+	}
+	return strings.Join(all, ", ")
+}
+
 func TestParseRefuses(t *testing.T) {
 	in := func(members string) string {
 		return `{"name": "a.b", "input_schema": {"type": "object", "properties": {"id": {"type": "string"}}}, ` + members + `}`
@@ -120,6 +129,11 @@ func TestParseRefuses(t *testing.T) {
 		{"depth", in(`"a": ` + strings.Repeat("[", 100) + strings.Repeat("]", 100)), action.Malformed, "/a" + strings.Repeat("/0", maxDepth)},
 		{"flow depth", strings.Repeat("[", 100_000), action.Malformed, ""},
 		{"dash depth", strings.Repeat("- ", 100_000), action.Malformed, ""},
+		{"more keys than YAML is read with", "a:\n" + strings.Repeat("  b: 1\n", 7000), action.TooLarge, ""},
+		{"more members than a contract has", "{" + numbered(501) + "}", action.TooLarge, ""},
+		{"roles in which nobody decides", in(`"mode": "write", "approval": {"rules": [{"when": "true", "role": "admin", "approvals": 1}, {"when": "true", "role": "auditor", "approvals": 1},
+			{"when": "true", "role": "` + strings.Repeat("a", 33) + `", "approvals": 1}, {"when": "true", "role": "Support", "approvals": 1}, {"when": "true", "role": "finance-2", "approvals": 1}]}`), action.InvalidArgument,
+			"/approval/rules/0/role /approval/rules/1/role /approval/rules/2/role /approval/rules/3/role"},
 		{"more after JSON", in(`"mode": "read"`) + "{}", action.Malformed, ""},
 		{"nothing needed is there", `{"mode": "read"}`, action.InvalidArgument, "/input_schema /name"},
 		{"name with a slash", `{"name": "a/b", "input_schema": {}}`, action.InvalidArgument, "/name"},

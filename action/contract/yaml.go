@@ -12,8 +12,16 @@ import (
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/lexer"
 	"github.com/goccy/go-yaml/parser"
 )
+
+// maxWords bounds what the YAML parser is given: its time grows with the square
+// of the keys of a mapping.
+const maxWords = 20_000
+
+// maxMembers bounds the members of a contract itself.
+const maxMembers = 500
 
 // parseDocument reads JSON, or YAML that means exactly one JSON value.
 func parseDocument(raw []byte) (*node, error) {
@@ -37,7 +45,11 @@ func parseYAML(raw []byte) (*node, error) {
 	if nesting(raw) > maxDepth {
 		return nil, tooDeep("")
 	}
-	file, err := parser.ParseBytes(raw, 0, parser.AllowDuplicateMapKey())
+	words := lexer.Tokenize(string(raw))
+	if len(words) > maxWords {
+		return nil, action.Refuse(action.TooLarge, fmt.Sprintf("A contract in YAML has at most %d words and marks. Send a larger one as JSON.", maxWords))
+	}
+	file, err := parser.Parse(words, 0, parser.AllowDuplicateMapKey())
 	if err != nil {
 		return nil, badYAML(err)
 	}
