@@ -70,9 +70,10 @@ type Facts struct {
 
 // InputFor builds the input of a read tool for an action. A field named
 // actor_id, execution_key (or idempotency_key), target_type or target_id is
-// what Countersign knows, whatever the payload says; another field is the
-// payload's of the same name; the field that names the read tool's own target
-// is the action's target when the payload has none.
+// what Countersign knows, whatever the payload says, and left out when it knows
+// nothing; only a key is then taken from the payload, because it is no identity.
+// Another field is the payload's of the same name; the field that names the read
+// tool's own target is the action's target when the payload has none.
 func (c *Contract) InputFor(f Facts) ([]byte, error) {
 	payload, err := parsePayload(f.Payload)
 	if err != nil {
@@ -97,13 +98,15 @@ func (c *Contract) InputFor(f Facts) ([]byte, error) {
 func (c *Contract) inputValue(name string, f Facts, payload *node) *node {
 	switch name {
 	case "actor_id":
-		return stringNode(f.ActorID)
+		return knownText(f.ActorID)
 	case "execution_key", "idempotency_key":
-		return stringNode(f.ExecutionKey)
+		if f.ExecutionKey != "" {
+			return stringNode(f.ExecutionKey)
+		}
 	case "target_type":
-		return stringNode(f.TargetType)
+		return knownText(f.TargetType)
 	case "target_id":
-		return stringNode(f.TargetID)
+		return knownText(f.TargetID)
 	}
 	if value := payload.get(name); value != nil {
 		return value
@@ -113,6 +116,13 @@ func (c *Contract) inputValue(name string, f Facts, payload *node) *node {
 		return stringNode(f.TargetID)
 	}
 	return nil
+}
+
+func knownText(text string) *node {
+	if text == "" {
+		return nil
+	}
+	return stringNode(text)
 }
 
 // Reading is what a status query or a callback says of an operation.
