@@ -25,7 +25,10 @@ import (
 const processEnv = "EXECUTOR_PROCESS"
 
 // served is what an executor's process is told.
-type served struct{ Console, Key, Tool, BaseURL, Read, Write string }
+type served struct {
+	Console, Key, BaseURL, Read, Write string
+	Tools                              []string
+}
 
 // TestExecutorProcess is no test: it is the executor of the tests below.
 func TestExecutorProcess(t *testing.T) {
@@ -40,7 +43,7 @@ func TestExecutorProcess(t *testing.T) {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
 	executor, err := execution.New(execution.Config{Console: s.Console, Key: execution.NewSecret(s.Key), Wait: time.Second, Poll: 10 * time.Millisecond,
-		StopWithin: time.Second, Systems: []execution.System{{Tools: []string{s.Tool, "refunds.get_*"}, BaseURL: s.BaseURL,
+		StopWithin: time.Second, Systems: []execution.System{{Tools: s.Tools, BaseURL: s.BaseURL, ActorHeader: "X-Actor",
 			ReadToken: execution.NewSecret(s.Read), WriteToken: execution.NewSecret(s.Write)}}},
 		execution.Options{Logger: slog.New(slog.NewTextHandler(os.Stderr, nil))})
 	if err != nil {
@@ -58,9 +61,13 @@ type process struct {
 	wait func() error
 }
 
+// process starts an executor of one tool of a system, and of all its reads.
 func (b *bench) process(tool string) *process {
 	b.T.Helper()
-	raw, err := json.Marshal(served{b.console.URL, b.key, tool, b.shop.URL + "/refunds", b.tokens.RefundsRead, b.tokens.RefundsWrite})
+	system, _, _ := strings.Cut(tool, ".")
+	read, write := b.tokens.Of(system)
+	raw, err := json.Marshal(served{b.console.URL, b.key, b.shop.URL + "/" + system, read, write,
+		[]string{tool, system + ".get_*", system + ".may_*", system + ".lookup_*"}})
 	b.must(err)
 	p := &process{Cmd: exec.Command(os.Args[0], "-test.run=^TestExecutorProcess$")}
 	p.Env = append(os.Environ(), processEnv+"="+string(raw))
@@ -172,7 +179,7 @@ func (b *bench) crashing(all []*crash) {
 		mu.Lock()
 		defer mu.Unlock()
 		for _, c := range all {
-			about := strings.Contains(path, c.action.ID) || strings.Contains(path, c.action.Confirmation.Ref)
+			about := strings.Contains(path, c.action.ID) || c.action.Confirmation != nil && strings.Contains(path, c.action.Confirmation.Ref)
 			if c.call != word || !about {
 				continue
 			}

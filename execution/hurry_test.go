@@ -28,8 +28,8 @@ func (b *bench) hurriedOf(tool, name string, replace ...string) {
 	b.T.Helper()
 	raw, err := fs.ReadFile(sandbox.Contracts(), tool+".yaml")
 	b.must(err)
-	pairs := append([]string{"name: " + tool, "name: " + name, "timeout: 10s", "timeout: 1s", "lease: 60s", "lease: 2s",
-		"fence_after: 60s", "fence_after: 3s"}, replace...)
+	pairs := append(replace, "name: "+tool, "name: "+name, "timeout: 10s", "timeout: 1s", "lease: 60s", "lease: 2s",
+		"fence_after: 60s", "fence_after: 3s") // what is told to be replaced goes first, and is not replaced again
 	if strings.Contains(string(raw), "window: 20s") { // it is read back
 		pairs = append(pairs, "window: 20s", "window: 3s")
 	}

@@ -190,7 +190,7 @@ func TestB9_SuccessThatChangedNothingIsCaught(t *testing.T) {
 }
 
 // post sends something to the shop and returns the status; with the control
-// token unless another is given.
+// token unless another is given, and in somebody's name if one follows it.
 func post(b *bench, path, body string, token ...string) (int, error) {
 	req, err := http.NewRequest(http.MethodPost, b.shop.URL+path, strings.NewReader(body))
 	if err != nil {
@@ -198,6 +198,9 @@ func post(b *bench, path, body string, token ...string) (int, error) {
 	}
 	req.Header.Set("Idempotency-Key", "by-hand")
 	req.Header.Set("Authorization", "Bearer "+append(token, b.tokens.Control)[0])
+	if len(token) > 1 {
+		req.Header.Set("X-Actor", token[1])
+	}
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
 		return 0, err

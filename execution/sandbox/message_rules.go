@@ -84,7 +84,8 @@ func (s *Sandbox) proposeRule(ctx context.Context, r *http.Request, body []byte)
 	return say(map[string]string{"document_id": document, "status": "proposed"}, 0)
 }
 
-// setMember lets somebody belong to a conversation, or not any more.
+// setMember lets somebody belong to a conversation, or not any more. One that
+// is not there yet is begun.
 func (s *Sandbox) setMember(ctx context.Context, r *http.Request, body []byte) (answer, error) {
 	var change struct {
 		Member *bool `json:"member"`
@@ -98,8 +99,8 @@ func (s *Sandbox) setMember(ctx context.Context, r *http.Request, body []byte) (
 	}
 	query := `DELETE FROM sandbox.message_members WHERE conversation_id = $1 AND person_id = $2`
 	if *change.Member {
-		query = `INSERT INTO sandbox.message_members (conversation_id, person_id)
-		         SELECT id, $2 FROM sandbox.message_conversations WHERE id = $1 ON CONFLICT DO NOTHING`
+		query = `WITH begun AS (INSERT INTO sandbox.message_conversations (id, name) VALUES ($1, $1) ON CONFLICT DO NOTHING)
+		         INSERT INTO sandbox.message_members (conversation_id, person_id) VALUES ($1, $2) ON CONFLICT DO NOTHING`
 	}
 	if _, err := s.db.ExecContext(ctx, query, conversation, person); err != nil {
 		return answer{}, fmt.Errorf("changing who belongs to a conversation: %w", err)
