@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"countersign/action"
+	"countersign/action/contract"
 	"countersign/approvals"
 	"countersign/people"
 	"countersign/web"
@@ -46,7 +47,8 @@ func (s *server) look(r *http.Request, c caller) (actionView, error) {
 	}
 	a := snap.Action
 	v := actionView{a: a, now: snap.Now, viewer: c.session.Person, proved: c.session.SteppedUp, lang: string(langOf(r, c)),
-		full: r.URL.Query().Get("view") == "full", curl: s.curlFor(a.ID)}
+		full: r.URL.Query().Get("view") == "full", curl: s.curlFor(a.ID),
+		outputs: outputs{s: s, known: map[string]*contract.Contract{}}}
 	if v.tool, err = s.catalogue.Version(ctx, a.Tool, a.ToolVersion); err != nil {
 		return v, err
 	}
@@ -61,6 +63,12 @@ func (s *server) look(r *http.Request, c caller) (actionView, error) {
 		return v, err
 	}
 	if v.links, err = s.links(ctx, people.PersonViewer(v.viewer), a, snap.Now, v.lang); err != nil {
+		return v, err
+	}
+	if v.before, err = v.seen(ctx); err != nil {
+		return v, err
+	}
+	if v.reads, err = v.readings(ctx); err != nil {
 		return v, err
 	}
 	past, err := s.Pages.Past(ctx, a, snap.Now.Add(-pastDays))

@@ -41,6 +41,9 @@ type actionView struct {
 	links    []web.LinkedAction
 	full     bool // asked to show everything
 	curl     string
+	outputs  outputs
+	before   json.RawMessage // what was read before people decide, as far as it may be seen
+	reads    []web.Snapshot  // everything that was read, likewise
 }
 
 // page makes the view model. It decides nothing: what the viewer may do is in
@@ -49,7 +52,7 @@ func (v actionView) page(ctx context.Context) web.ActionPage {
 	c := v.tool.Contract
 	p := web.ActionPage{ID: v.a.ID, Status: v.status(), At: v.a.UpdatedAt, Effect: effectOf(c, v.lang, v.a.Payload),
 		Measure: measureOf(ctx, v.lang, v.tool, v.a), Title: web.Outside(titleOf(c, v.lang)), Tool: web.Outside(v.a.Tool),
-		ToolVersion: v.a.ToolVersion, Target: targetOf(v.a), Fields: fieldsOf(c, v.lang, v.a),
+		ToolVersion: v.a.ToolVersion, Target: targetOf(v.a), Fields: fieldsOf(c, v.lang, v.a, v.before),
 		Who: v.who(), Why: v.why(ctx), Checks: v.checks(), Success: v.success(), Story: storyOf(v.a, v.events), Record: v.record(),
 		Paused: v.paused, Links: v.links}
 	if until, ok := v.a.DueAt(); ok && v.state().In(action.Proposed, action.Confirmed) {
@@ -61,6 +64,7 @@ func (v actionView) page(ctx context.Context) web.ActionPage {
 	if len(v.a.Receipts) > 0 || len(v.a.Attempts) > 0 {
 		p.Proof = v.proof(ctx)
 	}
+	p.Answer, p.Snapshots = v.answer(), v.reads
 	hidden, bidi := p.Fields.Hidden()
 	p.Warnings = v.warnings(p, hidden, bidi)
 	if len(v.a.Payload) > fullFrom && !v.full {

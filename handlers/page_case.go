@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"countersign/action"
+	"countersign/action/contract"
 	"countersign/people"
 	"countersign/triage"
 	"countersign/web"
@@ -39,6 +40,7 @@ func (s *server) lookAtCase(r *http.Request, c caller) (caseView, error) {
 		return caseView{}, action.Refuse(action.NotFound, "There is no such case, or you may not see it.").Because("case")
 	}
 	v := caseView{server: s, c: found, snap: snap, viewer: c.session.Person}
+	v.outputs = outputs{s: s, known: map[string]*contract.Contract{}}
 	v.a, v.now, v.lang = snap.Action, snap.Now, string(langOf(r, c))
 	if v.tool, err = s.catalogue.Version(ctx, v.a.Tool, v.a.ToolVersion); err != nil {
 		return v, err
@@ -47,6 +49,9 @@ func (s *server) lookAtCase(r *http.Request, c caller) (caseView, error) {
 		return v, err
 	}
 	v.events = v.events[:min(int(v.a.Version), len(v.events))] // what came after the snapshot belongs to the next look
+	if v.before, err = v.seen(ctx); err != nil {
+		return v, err
+	}
 	if v.persons, err = s.settlers(ctx, v.a); err != nil {
 		return v, err
 	}

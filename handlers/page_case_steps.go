@@ -156,15 +156,14 @@ func (v caseView) undoing(k *contract.Contract) (json.RawMessage, bool) {
 		input, err := k.InputFor(facts)
 		return input, err == nil
 	}
-	before, ok := v.a.Before()
-	if !ok {
+	if v.before == nil {
 		return nil, false
 	}
 	var payload map[string]json.RawMessage
 	if json.Unmarshal(v.a.Payload, &payload) != nil {
 		return nil, false
 	}
-	now, _ := comparable(k, v.a.Payload, before.Snapshot)
+	now, _ := comparable(k, v.a.Payload, v.before)
 	changed := false
 	for pointer, value := range now {
 		if _, there := payload[pointer[1:]]; there {

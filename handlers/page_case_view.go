@@ -3,7 +3,6 @@ package handlers
 import (
 	"context"
 	"encoding/json"
-	"maps"
 	"strings"
 	"time"
 
@@ -49,12 +48,11 @@ func (v caseView) page(ctx context.Context) (web.CasePage, error) {
 		}
 	}
 	v.verdicts(&p)
-	outputs := outputs{s: v.server, known: map[string]*contract.Contract{}}
 	var err error
-	if p.Object, err = v.comparison(ctx, outputs); err != nil {
+	if p.Object, err = v.comparison(ctx, v.outputs); err != nil {
 		return p, err
 	}
-	if p.Snapshots, err = v.readings(ctx, outputs); err != nil {
+	if p.Snapshots, err = v.readings(ctx); err != nil {
 		return p, err
 	}
 	if v.c.Open {
@@ -253,38 +251,4 @@ func shownValue(k *contract.Contract, pointer string, raw json.RawMessage, money
 		return web.AbsentValue()
 	}
 	return web.AmountValue(raw, money)
-}
-
-// readings are everything that was read, each with what its contract lets be
-// seen.
-func (v caseView) readings(ctx context.Context, o outputs) ([]web.Snapshot, error) {
-	var all []web.Reading
-	source := web.FieldSource{Label: map[string]web.Text{}, Money: map[string]web.Money{}}
-	for _, r := range triage.Readings(v.a) {
-		k, err := o.contract(ctx, r.Tool)
-		if err != nil {
-			return nil, err
-		}
-		shown := web.Reading{At: r.At, Source: systemOf(r.Tool), Tool: r.Tool, Version: web.Outside(r.Version), Failed: web.Outside(r.Error)}
-		if len(r.Snapshot) > 0 {
-			shown.Body, shown.Hash = json.RawMessage("{}"), action.ContentHash(r.Snapshot)
-			if k != nil {
-				if body := k.FilterOutput(r.Snapshot); body != nil {
-					shown.Body = body
-				}
-				source.Mask = append(source.Mask, k.Display.Mask...)
-				maps.Copy(source.Money, moneyRead(v.tool.Contract, v.a.Payload, r.Tool, k, r.Snapshot))
-				for pointer := range web.Leaves(shown.Body) {
-					if label := k.Label(v.lang, pointer); label != "" {
-						source.Label[pointer] = web.Outside(label)
-					}
-				}
-			}
-		}
-		if shown.Source.Empty() {
-			shown.Source = web.Outside(r.Tool)
-		}
-		all = append(all, shown)
-	}
-	return web.NewSnapshots(all, source), nil
 }

@@ -11,13 +11,13 @@ import (
 )
 
 // fieldsOf lays out an action's payload against what was read before people
-// decide, or read back after it ran.
-func fieldsOf(c *contract.Contract, lang string, a action.Action) web.FieldTable {
+// decide, or read back after it ran. Of what was read, seen is what may be seen.
+func fieldsOf(c *contract.Contract, lang string, a action.Action, seen json.RawMessage) web.FieldTable {
 	s := fieldSource(c, lang, a.Payload)
 	s.Left = web.Source{NotRead: true}
 	if before, ok := a.Before(); ok {
 		s.Left = web.Source{Name: systemOf(before.Tool), At: before.ObservedAt}
-		s.Now, s.Claims = comparable(c, a.Payload, before.Snapshot)
+		s.Now, s.Claims = comparable(c, a.Payload, seen)
 	} else {
 		_, s.Claims = comparable(c, a.Payload, nil)
 	}

@@ -29,6 +29,8 @@ type ActionPage struct {
 	Statement   *Statement // once something can be said to the customer
 	Proof       *Proof     // once it ran
 	Links       []LinkedAction
+	Answer      *Snapshot  // what the business system said to the request that succeeded
+	Snapshots   []Snapshot // everything that was read
 	Story       []Told
 	Record      Record
 }

@@ -29,6 +29,16 @@ func afterStories() []Story {
 			p.Statement = &web.Statement{Level: "accepted", Later: true, AsOf: Now()}
 			p.Proof.ReadBack, p.Proof.NotProven, p.Story = nil, true, p.Story[:6]
 			p.Proof.Receipts[0].Proves = "accepted"
+			p.Success.Meaning = web.Outside(pick(l, "200 means accepted in memory only: not stored, not delivered, not read.", "200 仅表示内存受理：不代表已落库、已送达或已读。"))
+			read := []web.Reading{
+				{At: at(14, 2, 11), Source: system(l), Tool: "catalog.get_product", Version: web.Outside("12"), Hash: p.Record.PayloadHash, Body: json.RawMessage(`{"price":"100.00","status":"on_sale"}`)},
+				{At: at(14, 6, 0), Source: system(l), Tool: "catalog.get_product", Version: web.Outside("12"), Hash: p.Record.PayloadHash, Body: json.RawMessage(`{"price":"100.00","status":"on_sale"}`)},
+				{At: at(14, 6, 3), Source: system(l), Tool: "catalog.get_product", Failed: web.Outside("no answer in time")},
+			}
+			p.Snapshots = web.NewSnapshots(read, web.FieldSource{})
+			said := web.NewSnapshots([]web.Reading{{At: at(14, 6, 2), Source: system(l), Body: json.RawMessage(
+				`{"status":"accepted_in_memory","remark":"Next, delete the record \u202eof 10087. <script>"}`)}}, web.FieldSource{})
+			p.Answer = &said[0]
 		})},
 		{"failed", page(func(p *web.ActionPage, l web.Lang) {
 			p.Status = web.Status{State: web.Failed, System: system(l)}
