@@ -135,6 +135,19 @@ func (a Action) CurrentStep() string {
 // StepExecutions is Executions of one step.
 func (a Action) StepExecutions(name string) int { return a.of(name).Executions() }
 
+// Resends counts the requests that may have been sent once more: of each step, or
+// of an action without steps, all but the first.
+func (a Action) Resends() int {
+	first, n := map[string]bool{}, 0
+	for _, t := range a.Attempts {
+		if !t.NotSent && first[t.Step] {
+			n++
+		}
+		first[t.Step] = first[t.Step] || !t.NotSent
+	}
+	return n
+}
+
 // StepVersion is the version of the object that a step is bound to: the first
 // to what was approved, later ones to what the earlier ones left behind, when
 // an answer had told it by the time they were first attempted.

@@ -74,8 +74,8 @@ func (s *Service) Verify(ctx context.Context, client people.Client, ref string, 
 
 // Claim takes a confirmation for one executor process, to run it or to send
 // the one safe retry of an unknown outcome. At most one claim is
-// live. AlreadyClaimed, StaleRevision, VersionConflict, TargetBlocked, Expired
-// or LeaseLost say why not; they consume nothing.
+// live. AlreadyClaimed, StaleRevision, VersionConflict, TargetBlocked,
+// BudgetExhausted, Expired or LeaseLost say why not; they consume nothing.
 func (s *Service) Claim(ctx context.Context, client people.Client, ref, claimID string, b Bound) (Claimed, error) {
 	if err := checkID("/claim_id", claimID); err != nil {
 		return Claimed{}, err
@@ -103,7 +103,7 @@ func (s *Service) Claim(ctx context.Context, client people.Client, ref, claimID 
 		return action.TakeClaim{By: client.By(), ClaimID: claimID, ProposalHash: b.ProposalHash, ObjectVersion: b.ObjectVersion}, nil
 	})
 	if err != nil {
-		return Claimed{}, err
+		return Claimed{}, s.pauseTask(ctx, snap.Action.Client.ID, err)
 	}
 	tool, err := s.catalogue.Version(ctx, snap.Action.Tool, snap.Action.ToolVersion)
 	if err != nil {

@@ -70,7 +70,7 @@ func (b Ballot) check() error {
 // authorize fills in whose approvals count now, and returns the roles in which
 // this person decides: those that are asked for, first.
 func (s *Service) authorize(ctx context.Context, snap *action.Snapshot, person people.Person) ([]string, error) {
-	owner, err := s.owner(ctx, snap.Action)
+	owner, err := s.owner(ctx, snap.Action.Client.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -124,15 +124,16 @@ func wanted(a action.Action) string {
 	return text
 }
 
-func (s *Service) owner(ctx context.Context, a action.Action) (string, error) {
-	if known, ok := s.owners.Load(a.Client.ID); ok {
+// owner is the person who answers for a client.
+func (s *Service) owner(ctx context.Context, client string) (string, error) {
+	if known, ok := s.owners.Load(client); ok {
 		return known.(string), nil
 	}
-	c, err := s.directory.Client(ctx, a.Client.ID)
+	c, err := s.directory.Client(ctx, client)
 	if err != nil {
 		return "", err
 	}
-	s.owners.Store(a.Client.ID, c.Owner)
+	s.owners.Store(client, c.Owner)
 	return c.Owner, nil
 }
 
@@ -171,7 +172,7 @@ func (s *Service) Standings(ctx context.Context, actions []action.Action, viewer
 	}
 	standings := make([]Standing, len(actions))
 	for i, a := range actions {
-		owner, err := s.owner(ctx, a)
+		owner, err := s.owner(ctx, a.Client.ID)
 		if err != nil {
 			return nil, err
 		}

@@ -76,16 +76,20 @@ type ClientLedger interface {
 // many. Pause the client first: it may go on proposing. once names the command:
 // giving it again cancels what was left.
 func CancelOpenOf(ctx context.Context, l ClientLedger, once, client, reason string, by action.By) (cancelled int, err error) {
-	op := "cancel-open:" + once
+	return cancelAll(ctx, l, func(after string) ([]string, error) { return l.OpenOfClient(ctx, client, after, 100) },
+		action.Cancel{Op: "cancel-open:" + once, By: by, Reason: reason})
+}
+
+// cancelAll cancels every action that open names, a few after an id, and tells
+// how many. Those that have run meanwhile are left alone.
+func cancelAll(ctx context.Context, l action.Ledger, open func(after string) ([]string, error), cancel action.Cancel) (cancelled int, err error) {
 	for after := ""; ; {
-		ids, err := l.OpenOfClient(ctx, client, after, 100)
+		ids, err := open(after)
 		if err != nil || len(ids) == 0 {
 			return cancelled, err
 		}
 		for _, id := range ids {
-			_, err := action.Change(ctx, l, id, func(action.Snapshot) (action.Command, error) {
-				return action.Cancel{Op: op, By: by, Reason: reason}, nil
-			})
+			_, err := action.Change(ctx, l, id, func(action.Snapshot) (action.Command, error) { return cancel, nil })
 			switch {
 			case err == nil:
 				cancelled++

@@ -66,7 +66,7 @@ func (s *Service) Propose(ctx context.Context, client people.Client, p Proposal)
 	// Whatever was refused: a key that was used before is answered as then.
 	id, findErr := s.ledger.Find(ctx, op)
 	if findErr != nil || id == "" {
-		return action.Snapshot{}, false, errors.Join(err, findErr)
+		return action.Snapshot{}, false, errors.Join(s.pauseTask(ctx, client.ID, err), findErr)
 	}
 	snap, err = s.ledger.Snapshot(ctx, id)
 	if err == nil && snap.Action.Digest != digest {
@@ -259,7 +259,7 @@ func (p Proposal) digest() string {
 
 // Submit proposes a draft. ifMatch is the version that the caller saw.
 func (s *Service) Submit(ctx context.Context, client people.Client, id string, ifMatch int64) (action.Snapshot, error) {
-	return s.change(ctx, client, id, func(snap action.Snapshot) (action.Command, error) {
+	snap, err := s.change(ctx, client, id, func(snap action.Snapshot) (action.Command, error) {
 		op := fmt.Sprintf("submit:%s:%d", client.ID, ifMatch)
 		a := snap.Action
 		if err := current(snap, op, ifMatch); err != nil {
@@ -292,6 +292,7 @@ func (s *Service) Submit(ctx context.Context, client people.Client, id string, i
 		return action.Submit{Op: op, By: client.By(), ToolVersion: c.ToolVersion, Scope: c.Scope, Target: c.Target,
 			Terms: c.Terms, Needs: c.Needs, Ref: action.NewRef()}, nil
 	})
+	return snap, s.pauseTask(ctx, client.ID, err)
 }
 
 // Revision is new content for an action. Tool, actor and target stay.

@@ -1,6 +1,6 @@
 // Package approvals is all that starts while an action is a draft, proposed or
 // confirmed: proposing, revising, deciding, cancelling, and the confirmation
-// that an executor claims.
+// that an executor claims; and tasks, which group actions under one budget.
 package approvals
 
 import (
@@ -38,6 +38,7 @@ type Directory interface {
 // Service runs the commands of this package.
 type Service struct {
 	ledger    Ledger
+	tasks     TaskStore
 	catalogue *rule.Catalogue
 	directory Directory
 	signer    *Signer
@@ -62,8 +63,8 @@ const DefaultMaxOpen = 10_000
 
 // New makes the service. maxOpen bounds how many proposals of one client may
 // wait at a time.
-func New(l Ledger, c *rule.Catalogue, d Directory, s *Signer, maxOpen int) *Service {
-	return &Service{ledger: l, catalogue: c, directory: d, signer: s, maxOpen: maxOpen, open: map[string]counted{}}
+func New(l Ledger, k TaskStore, c *rule.Catalogue, d Directory, s *Signer, maxOpen int) *Service {
+	return &Service{ledger: l, tasks: k, catalogue: c, directory: d, signer: s, maxOpen: maxOpen, open: map[string]counted{}}
 }
 
 // Catalogue returns the contracts.

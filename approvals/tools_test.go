@@ -103,7 +103,7 @@ func TestRetiringAToolKeepsOrCancelsWhatIsOpen(t *testing.T) {
 // A client's waiting proposals have a limit, which may be noticed a second late.
 func TestALoopingClientIsHeldBack(t *testing.T) {
 	s := set(t)
-	narrow := approvals.New(s.DB, s.Catalogue, s.DB, s.Approvals.Signer(), 5)
+	narrow := approvals.New(s.DB, s.DB, s.Catalogue, s.DB, s.Approvals.Signer(), 5)
 	var err error
 	for end := time.Now().Add(time.Minute); err == nil && time.Now().Before(end); {
 		_, _, err = narrow.Propose(background(), s.Agent, stage.Proposal(stage.SetPrice, stage.Product(), 1))

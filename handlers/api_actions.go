@@ -101,12 +101,9 @@ func afterCursor(cursor string) string {
 
 // getStatement tells what may be said to a customer now.
 func (s *server) getStatement(w http.ResponseWriter, r *http.Request, c caller) error {
-	lang := web.English
-	if asked := r.URL.Query().Get("lang"); asked != "" {
-		var known bool
-		if lang, known = web.ParseLang(asked); !known {
-			return wrongQuery("lang", "must be en or zh")
-		}
+	lang, err := askedLang(r)
+	if err != nil {
+		return err
 	}
 	snap, err := s.see(r.Context(), c, parameter(r, "id"))
 	if err != nil {
@@ -117,6 +114,19 @@ func (s *server) getStatement(w http.ResponseWriter, r *http.Request, c caller) 
 		return err
 	}
 	return respond(w, http.StatusOK, statementOf(snap.Action, tool.Contract, snap.Now, lang))
+}
+
+// askedLang is the language that the address asks for, English unless it does.
+func askedLang(r *http.Request) (web.Lang, error) {
+	asked := r.URL.Query().Get("lang")
+	if asked == "" {
+		return web.English, nil
+	}
+	lang, known := web.ParseLang(asked)
+	if !known {
+		return lang, wrongQuery("lang", "must be en or zh")
+	}
+	return lang, nil
 }
 
 // submit proposes a draft.

@@ -87,7 +87,9 @@ func checkProposal(p api.Propose) error {
 		}
 	}
 	checkContent(refusal, p.Payload, p.ObjectVersion, p.Reason)
-	wantText(refusal, "/task_id", p.TaskID, false)
+	if p.TaskID != "" && !action.ValidID("tsk", p.TaskID) {
+		refusal.At("/task_id", "must be the id of a task that this program has opened, or be left out")
+	}
 	if p.Entry != "" && !slices.Contains(entryPoints(), p.Entry) {
 		refusal.At("/entry", "must be chat, background or workflow")
 	}

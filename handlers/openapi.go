@@ -71,7 +71,7 @@ func operation(registry huma.Registry, rt route) *huma.Operation {
 func parameters(rt route) []*huma.Param {
 	text := func() *huma.Schema { return &huma.Schema{Type: huma.TypeString} }
 	var all []*huma.Param
-	for _, name := range []string{"id", "ref", "name", "tool", "case", "run"} {
+	for _, name := range []string{"id", "ref", "name", "tool", "case", "run", "task"} {
 		if strings.Contains(rt.pattern, "{"+name+"}") {
 			all = append(all, &huma.Param{Name: name, In: "path", Required: true, Schema: text()})
 		}

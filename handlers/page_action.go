@@ -76,7 +76,8 @@ func (s *server) look(r *http.Request, c caller) (actionView, error) {
 		return v, err
 	}
 	v.past(past, people.PersonViewer(v.viewer))
-	return v, nil
+	v.task, err = s.partOfTask(ctx, a)
+	return v, err
 }
 
 // past keeps what the viewer may see of the past.

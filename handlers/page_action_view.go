@@ -39,6 +39,7 @@ type actionView struct {
 	caseID   string          // of another action, that blocks the target
 	paused   []web.Pause
 	links    []web.LinkedAction
+	task     *web.PartOfTask
 	full     bool // asked to show everything
 	curl     string
 	outputs  outputs
@@ -93,7 +94,7 @@ func (v actionView) status() web.Status {
 }
 
 func (v actionView) who() web.Who {
-	w := web.Who{For: actorText(v.a.Actor), AskedBy: web.Outside(v.a.Client.Name), Reason: web.Outside(v.a.Reason)}
+	w := web.Who{For: actorText(v.a.Actor), AskedBy: web.Outside(v.a.Client.Name), Reason: web.Outside(v.a.Reason), Task: v.task}
 	for _, d := range v.a.Decisions {
 		w.Decisions = append(w.Decisions, web.Decision{By: web.Outside(d.By.Name), Approve: d.Approve, Role: d.By.Role, Method: d.By.Method,
 			ReasonCode: d.ReasonCode, Note: web.Outside(d.Note), At: d.At, Void: d.Revision != v.a.Revision})

@@ -108,7 +108,7 @@ func count(n int) web.Count {
 func doneWords() []web.Done {
 	return []web.Done{web.DonePasswordChanged, web.DonePreferencesSaved, web.DoneSessionEnded, web.DoneSessionsEnded, web.DonePersonCreated,
 		web.DonePersonSaved, web.DonePersonDisabled, web.DonePersonEnabled, web.DoneClientSaved, web.DoneClientRevoked, web.DoneKeyRevoked, web.DonePaused, web.DoneGoesOn,
-		web.DoneOpenCancelled, web.DoneSignedOut}
+		web.DoneOpenCancelled, web.DoneTaskExtended, web.DoneTaskEnded, web.DoneSignedOut}
 }
 
 func flashOf(r *http.Request) *web.Flash {

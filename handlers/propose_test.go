@@ -438,7 +438,7 @@ func TestMaskedValues(t *testing.T) {
 func TestOpenProposalsAreCapped(t *testing.T) {
 	e := newEnv(t)
 	full := *e.Console
-	full.Approvals = approvals.New(e.DB, e.Catalogue, e.DB, e.Console.Approvals.Signer(), 3)
+	full.Approvals = approvals.New(e.DB, e.DB, e.Catalogue, e.DB, e.Console.Approvals.Signer(), 3)
 	server := e.serve(&full)
 	for i := range 4 {
 		q := request{method: post, path: "/v1/actions", key: e.keys[people.RoleProposer], body: proposal(stage.SetPrice, stage.Product(), 105),

@@ -48,6 +48,9 @@ func (s *server) represent(ctx context.Context, c caller, now time.Time, actions
 		out.Statement = statementOf(a, tool.Contract, now, web.English)
 		out.Links = linksOf(c, a, linked, now)
 		out.Links.Page = s.PublicURL + "/actions/" + a.ID
+		if a.TaskID != "" {
+			out.Links.Task = new(s.taskPage(a.TaskID))
+		}
 		if a.Confirmation != nil {
 			token, err := s.Approvals.Signer().Token(ctx, a)
 			if err != nil {
@@ -65,7 +68,7 @@ func actionOf(a action.Action, now time.Time) api.Action {
 	out := api.Action{ID: a.ID, State: string(a.StateAt(now)), Version: a.Version, Revision: a.Revision, Tool: a.Tool, ToolVersion: a.ToolVersion,
 		Actor: actorOf(a.Actor), ObjectVersion: a.ObjectVersion, PayloadHash: a.PayloadHash, ProposalHash: a.ProposalHash,
 		ExecutionKey: a.ExecutionKey, CreatedAt: a.CreatedAt.UTC(), Reason: orNull(a.Reason), HandlerExecutions: a.Executions(),
-		RequestID: a.RequestID, CaseID: orNull(a.CaseID()), Attempts: []api.AttemptState{}, Steps: []api.StepState{}, Target: apiTarget(a.Target)}
+		RequestID: a.RequestID, TaskID: orNull(a.TaskID), CaseID: orNull(a.CaseID()), Attempts: []api.AttemptState{}, Steps: []api.StepState{}, Target: apiTarget(a.Target)}
 	for _, step := range a.Steps {
 		out.Steps = append(out.Steps, api.StepState{Name: step.Name, ExecutionKey: action.StepKey(a.ExecutionKey, step.Name),
 			State: string(a.StepState(step)), Proven: orNull(string(step.Proven)), Executions: a.StepExecutions(step.Name)})

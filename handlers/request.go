@@ -44,6 +44,9 @@ func checkAddress(r *http.Request, rt route) error {
 	if strings.Contains(rt.pattern, "{run}") && !action.ValidID("rec", parameter(r, "run")) {
 		return action.Refuse(action.NotFound, "There is no such reconciliation, or you may not see it.").Because("reconciliation")
 	}
+	if strings.Contains(rt.pattern, "{task}") && !action.ValidID("tsk", parameter(r, "task")) {
+		return noTask()
+	}
 	if strings.Contains(rt.pattern, "{name}") && !toolName(parameter(r, "name")) {
 		return noTool(parameter(r, "name"))
 	}
@@ -124,6 +127,10 @@ func toolName(name string) bool {
 
 func noAction() *action.Refusal {
 	return action.Refuse(action.NotFound, "There is no such action, or you may not see it.")
+}
+
+func noTask() *action.Refusal {
+	return action.Refuse(action.NotFound, "There is no such task, or you may not see it.").Because("task")
 }
 
 func noTool(name string) *action.Refusal {

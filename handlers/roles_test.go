@@ -84,6 +84,15 @@ func calls() map[string]func(e *env) request {
 		"reportPage": func(e *env) request {
 			return request{method: post, path: "/v1/reconciliations/" + e.run().ID + "/pages", body: api.ListedPage{PageID: action.NewID("pag")}}
 		},
+		"openTask": func(*env) request {
+			return request{method: post, path: "/v1/tasks", body: budget(api.TaskLimits{Writes: new(1)}), header: pairs([]string{"Idempotency-Key", action.NewID("key")})}
+		},
+		"getTask": func(e *env) request {
+			return request{method: get, path: "/v1/tasks/" + e.task(api.TaskLimits{Writes: new(1)}).ID}
+		},
+		"spend": func(e *env) request {
+			return request{method: post, path: "/v1/tasks/" + e.task(api.TaskLimits{Writes: new(1)}).ID + "/spend", body: api.Spend{SpendID: "s", Decisions: 1}}
+		},
 		"observe": func(e *env) request {
 			return request{method: post, path: id(e.confirmed(stage.SetPrice), "/observations"), body: api.Observation{ObservationID: action.NewID("obs"),
 				Tool: stage.ReadPrice, Snapshot: []byte(`{"price":100}`), ObservedAt: time.Now()}}
@@ -171,7 +180,7 @@ func TestKeysThatDoNotWork(t *testing.T) {
 // someAddress is an address that the route matches.
 func someAddress(rt route) string {
 	address := rt.pattern
-	for name, value := range map[string]string{"{id}": action.NewID("act"), "{ref}": action.NewRef(), "{case}": action.NewID("cas"), "{name}": stage.SetPrice} {
+	for name, value := range map[string]string{"{id}": action.NewID("act"), "{ref}": action.NewRef(), "{case}": action.NewID("cas"), "{task}": action.NewID("tsk"), "{name}": stage.SetPrice} {
 		address = replaced(address, name, value)
 	}
 	return address
@@ -190,6 +199,8 @@ func TestLimitedKeys(t *testing.T) {
 			q.key = e.limited(role, stage.BigPrice)
 			a := e.do(q)
 			switch rt.name {
+			case "openTask":
+				a.want(201) // what is proposed under it is limited
 			case "listActions":
 				if items := into[api.List[api.Action]](a.want(200)).Items; len(items) > 0 {
 					t.Errorf("%s sees %d actions", role, len(items))

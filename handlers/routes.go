@@ -106,7 +106,7 @@ func apiRoutes() []route {
 		{post, "/v1/actions", "propose", proposer, (*server).propose, 0, &call{status: 201, body: api.Propose{}, answer: api.Action{}, headers: idempotencyHeader(),
 			about: "Propose an action. Repeating the request with its key gives the same action, marked Idempotent-Replayed: true.",
 			refuses: changing(action.MissingIdempotencyKey, action.IdempotencyKeyReused, action.IdempotencyKeyInUse, action.UnknownTool, action.InvalidPayload,
-				action.DuplicateOpenAction, action.TargetBlocked, action.ToolUnavailable, action.WrongState, action.VersionConflict, action.Paused)}},
+				action.DuplicateOpenAction, action.TargetBlocked, action.ToolUnavailable, action.WrongState, action.VersionConflict, action.Paused, action.BudgetExhausted)}},
 		{get, "/v1/actions", "listActions", everyKey(), (*server).listActions, 0, &call{status: 200, answer: api.List[api.Action]{}, query: filterParams(),
 			about: "Actions that the key may see, newest first.", refuses: refuses(action.InvalidArgument)}},
 		{get, "/v1/actions/{id}", "getAction", everyKey(), (*server).getAction, maxWait, &call{status: 200, answer: api.Action{}, query: waitParams(),
@@ -120,7 +120,7 @@ func apiRoutes() []route {
 		{post, "/v1/actions/{id}/cancel", "cancel", proposer, (*server).cancel, 0, &call{status: 200, body: api.Cancel{}, answer: api.Action{}, headers: ifMatchHeader(),
 			about:   "End an action that has not run. The body may be left out.",
 			refuses: changing(action.PreconditionRequired, action.StaleRevision, action.WrongState, action.ExpiredCode)}},
-	}, executorRoutes(executor), caseRoutes())
+	}, executorRoutes(executor), caseRoutes(), taskRoutes(proposer))
 }
 
 // executorRoutes are what an execution layer needs, in the order of its work.
@@ -138,14 +138,14 @@ func executorRoutes(executor access) []route {
 			about: "Check whether a confirmation stands for exactly this, now. It changes nothing.", refuses: refuses(action.Malformed, action.InvalidArgument)}},
 		{post, "/v1/confirmations/{ref}/claim", "claim", executor, (*server).claim, 0, &call{status: 200, body: api.Claim{}, answer: api.Claimed{},
 			about:   "Take a confirmation for one executor process. At most one claim is live. Repeating it gives the same answer while it is.",
-			refuses: changing(append(bound, action.AlreadyClaimed, action.LeaseLost, action.TargetBlocked, action.Paused)...)}},
+			refuses: changing(append(bound, action.AlreadyClaimed, action.LeaseLost, action.TargetBlocked, action.Paused, action.BudgetExhausted)...)}},
 		{post, "/v1/actions/{id}/lease", "renew", executor, (*server).renew, 0, &call{status: 200, body: api.Renew{}, answer: api.Lease{},
 			about: "Extend a live claim.", refuses: changing(action.LeaseLost)}},
 		{post, "/v1/actions/{id}/release", "release", executor, (*server).release, 0, &call{status: 200, body: api.Release{}, answer: api.Action{},
 			about: "Give a claim back before any attempt. With a code: the action cannot run, and fails.", refuses: changing(action.LeaseLost, action.AttemptOpen, action.IdempotencyKeyInUse)}},
 		{post, "/v1/actions/{id}/attempts", "startAttempt", executor, (*server).startAttempt, 0, &call{status: 201, body: api.Attempt{}, answer: api.AttemptStarted{},
 			about:   "Record an attempt: the leave to send one request within send_within_ms, counted from before this call.",
-			refuses: changing(action.LeaseLost, action.AttemptOpen, action.StaleRevision, action.TargetBlocked, action.IdempotencyKeyInUse, action.Paused)}},
+			refuses: changing(action.LeaseLost, action.AttemptOpen, action.StaleRevision, action.TargetBlocked, action.IdempotencyKeyInUse, action.Paused, action.BudgetExhausted)}},
 		{post, "/v1/actions/{id}/receipts", "report", executor, (*server).report, 0, &call{status: 201, body: api.Receipt{}, answer: api.Action{},
 			about: "Report what is known of an attempt. It is taken as evidence even after the lease is lost.", refuses: changing(action.IdempotencyKeyInUse)}},
 		{post, "/v1/actions/{id}/observations", "observe", executor, (*server).observation, 0, &call{status: 201, body: api.Observation{}, answer: api.Action{},
@@ -165,7 +165,7 @@ func changing(more ...action.Code) []action.Code {
 
 func contentRefusals() []action.Code {
 	return refuses(action.PreconditionRequired, action.StaleRevision, action.WrongState, action.ExpiredCode, action.InvalidPayload,
-		action.UnknownTool, action.ToolUnavailable, action.DuplicateOpenAction, action.TargetBlocked, action.VersionConflict, action.Paused)
+		action.UnknownTool, action.ToolUnavailable, action.DuplicateOpenAction, action.TargetBlocked, action.VersionConflict, action.Paused, action.BudgetExhausted)
 }
 
 func entryParam() []param {

@@ -36,6 +36,7 @@ type Config struct {
 	Pages     PageReads
 	CaseReads CaseReads
 	Overview  OverviewReads
+	TaskReads TaskReads
 	Directory DirectoryReads
 	Stops     Stops
 	Ready     func(context.Context) error // says why the console cannot serve now

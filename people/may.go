@@ -20,6 +20,7 @@ const (
 	ToRead       Verb = "read"
 	ToDecide     Verb = "decide"     // approve or reject
 	ToSettle     Verb = "settle"     // an unknown outcome
+	ToTend       Verb = "tend"       // extend or end a task
 	ToAdminister Verb = "administer" // people, clients and contracts
 	ToPropose    Verb = "propose"
 	ToExecute    Verb = "execute" // claim, attempt, report, observe
@@ -37,8 +38,8 @@ type Subject struct {
 }
 
 // May tells whether a person may do a verb. The error is a *action.Refusal
-// with the reason: disabled, role, tool, scope, self-approval-actor or
-// self-approval-client.
+// with the reason: disabled, role, tool, scope, self-approval-actor,
+// self-approval-client or own-task.
 func May(p Person, verb Verb, s Subject) error { return orNil(may(p, verb, s)) }
 
 func may(p Person, verb Verb, s Subject) *action.Refusal {
@@ -53,6 +54,11 @@ func may(p Person, verb Verb, s Subject) *action.Refusal {
 		return readable(PersonViewer(p), p.Tools, p.Scopes, s)
 	case ToSettle:
 		return held(p.Has(RoleOps), p.Tools, p.Scopes, s)
+	case ToTend:
+		if s.ClientOwner != "" && s.ClientOwner == p.ID {
+			return refuse("own-task", "Your own program opened this: somebody else decides on its budget.")
+		}
+		return held(p.Has(RoleSupport) || p.Has(RoleOps), p.Tools, p.Scopes, s)
 	case ToAdminister:
 		return held(p.Has(RoleAdmin), nil, nil, s)
 	}

@@ -56,7 +56,7 @@ func newBench(b *testing.B) *bench {
 	b.Helper()
 	debug.SetGCPercent(400) // as the program runs
 	e := &bench{Stage: stage.New(b, storetest.New(b))}
-	e.Approvals = approvals.New(e.DB, e.Catalogue, e.DB, e.Approvals.Signer(), 1<<30) // as many open as it takes
+	e.Approvals = approvals.New(e.DB, e.DB, e.Catalogue, e.DB, e.Approvals.Signer(), 1<<30) // as many open as it takes
 	server := httptest.NewUnstartedServer(nil)
 	handler, err := handlers.New(handlers.Config{Log: slog.New(slog.DiscardHandler), Approvals: e.Approvals, Triage: e.Triage, Cases: e.Cases, Callbacks: e.Callbacks, Reconcile: e.Reconciler, People: e.People,
 		Sessions: people.NewSessions(e.DB, false), Reads: e.DB, Pages: e.DB, CaseReads: e.DB, Directory: e.DB, Ready: e.DB.Ping,

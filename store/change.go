@@ -27,6 +27,7 @@ type row struct {
 	caseClosedAt                 *time.Time
 	casePending, needsPerson     bool
 	partly                       bool
+	reads, writes                int // that it counts for in its task's budget
 }
 
 func project(a action.Action) row {
@@ -70,6 +71,13 @@ func project(a action.Action) row {
 	}
 	r.refs = references(a)
 	r.projectCase(a)
+	switch {
+	case a.TaskID == "" || a.ExpiresAt == nil: // an eternal draft
+	case a.Terms.Write:
+		r.writes = 1 + a.Resends()
+	default:
+		r.reads = 1
+	}
 	return r
 }
 
@@ -134,13 +142,18 @@ h AS MATERIALIZED (
            WHEN $13 = '' THEN ''
            ELSE hold_target($13, $1, $28, $11, $6, $14, $15, $17) END AS held
     FROM p),
+k AS MATERIALIZED (
+    SELECT CASE WHEN h.held <> '' THEN h.held WHEN $43 = '' OR EXISTS (SELECT FROM actions WHERE create_op = $5) THEN ''
+           ELSE hold_task($43, $10, $8, 1) END AS held
+    FROM h),
 a AS (
     INSERT INTO actions (id, state, version, revision, create_op, tool, tool_version, client_id, scope, task_id,
         actor_id, target_type, target_id, object_version, payload_hash, proposal_hash, content_version,
-        created_at, updated_at, expires_at, due_at, work, work_at, roles, deciders, confirmation_ref, open_attempt, block, links, refs)
+        created_at, updated_at, expires_at, due_at, work, work_at, roles, deciders, confirmation_ref, open_attempt, block, links, refs,
+        reads, writes)
     SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $14, $15, $16, $17, $18, $12,
-        $19, $19, $20, $21, $22, $39, $23, $24, $25, $26, $27, $28, $29
-    FROM h WHERE h.held = ''
+        $19, $19, $20, $21, $22, $39, $23, $24, $25, $26, $27, $28, $29, $41, $42
+    FROM k WHERE k.held = ''
     ON CONFLICT (create_op) DO NOTHING
     RETURNING id),
 e AS (
@@ -148,7 +161,7 @@ e AS (
     SELECT a.id, $3, $5, $30, $31, $32, $33, $34, $35, '', $2, $19, $36 FROM a),
 b AS (
     INSERT INTO bodies (subject, version, salt, content) SELECT a.id, $3, $37, $38 FROM a WHERE $38::bytea IS NOT NULL)
-SELECT (SELECT id FROM a) AS id, h.held AS held FROM h`
+SELECT (SELECT id FROM a) AS id, k.held AS held FROM k`
 
 // Create writes the first event of an action and its row. False means that
 // this op has made an action before. ToolUnavailable, approvals.ToolMoved, when
@@ -170,7 +183,8 @@ func createArgs(t action.Transition) []any {
 	return []any{a.ID, a.State, a.Version, a.Revision, e.Op, a.Tool, a.ToolVersion, a.Client.ID, a.Scope, a.TaskID,
 		a.Actor.ID, a.ContentVersion, look(t), r.targetType, r.targetID, a.ObjectVersion, a.PayloadHash, a.ProposalHash,
 		e.At, a.ExpiresAt, r.dueAt, r.work, r.roles, r.deciders, r.confirmationRef, r.openAttempt, r.block, r.links, r.refs,
-		e.Kind, e.By.Kind, e.By.ID, e.By.Name, e.By.Role, e.By.Method, string(e.Data), salt(), nullBytes(e.Body), r.workAt, goesOn(t)}
+		e.Kind, e.By.Kind, e.By.ID, e.By.Name, e.By.Role, e.By.Method, string(e.Data), salt(), nullBytes(e.Body), r.workAt, goesOn(t),
+		r.reads, r.writes, spends(t)}
 }
 
 const appendSQL = `
@@ -181,14 +195,17 @@ p AS MATERIALIZED (
 h AS MATERIALIZED (
     SELECT CASE WHEN p.held <> '' THEN p.held WHEN $5 = '' THEN '' ELSE hold_target($5, $1, $21, $37, $8, $11, $12, $14) END AS held
     FROM p),
+k AS MATERIALIZED (
+    SELECT CASE WHEN h.held <> '' THEN h.held WHEN $53 = '' THEN '' ELSE hold_task($53, $54, $49, 1) END AS held FROM h),
 t AS MATERIALIZED (
-    SELECT h.held, app_now() AS at FROM h),
+    SELECT k.held, app_now() AS at FROM k),
 u AS (
     UPDATE actions SET state = $3, version = $2, revision = $4, tool = $8, tool_version = $9, scope = $10,
         target_type = $11, target_id = $12, object_version = $13, payload_hash = $14, proposal_hash = $15,
         content_version = $16, updated_at = $7, expires_at = $17, due_at = $18, work = $19, work_at = $41, roles = $20, links = $21,
         refs = $22, deciders = $23, confirmation_ref = $24, claimed_by = $25, open_attempt = $26, block = $27, case_id = $28,
-        case_since = $42, case_why = $43, case_pending = $44, needs_person = $45, key_until = $46, case_closed_at = $47, partly = $50
+        case_since = $42, case_why = $43, case_pending = $44, needs_person = $45, key_until = $46, case_closed_at = $47, partly = $50,
+        reads = $51, writes = $52
     FROM t WHERE actions.id = $1 AND t.held = '' AND ($6::timestamptz IS NULL OR t.at < $6)
     RETURNING actions.id),
 e AS (
@@ -213,7 +230,8 @@ func (db *DB) Append(ctx context.Context, t action.Transition) (bool, error) {
 		a.ContentVersion, a.ExpiresAt, r.dueAt, r.work, r.roles, r.links, r.refs, r.deciders, r.confirmationRef,
 		r.claimedBy, r.openAttempt, r.block, r.caseID, e.Op, e.Kind, e.By.Kind, e.By.ID, e.By.Name, e.By.Role, e.By.Method,
 		e.From, a.Actor.ID, string(e.Data), salt(), nullBytes(e.Body), r.workAt,
-		r.caseSince, r.caseWhy, r.casePending, r.needsPerson, r.keyUntil, r.caseClosedAt, goesOn(t), a.Client.ID, r.partly)
+		r.caseSince, r.caseWhy, r.casePending, r.needsPerson, r.keyUntil, r.caseClosedAt, goesOn(t), a.Client.ID, r.partly,
+		r.reads, r.writes, spends(t), a.TaskID)
 	if err != nil {
 		return false, err
 	}
@@ -249,6 +267,11 @@ func heldUp(held string) error {
 		return nil
 	case "paused":
 		return pausedBy(id)
+	case "budget":
+		return exhausted(id)
+	case "task":
+		return action.Refuse(action.InvalidArgument, "This program has opened no such task.").Because("task").
+			At("/task_id", "must be the id of a task that this program has opened, or be left out")
 	case "tool":
 		return action.Refuse(action.ToolUnavailable, "This tool was changed or taken out of use just now. Send the same again.").Because(approvals.ToolMoved)
 	case "duplicate":

@@ -105,6 +105,8 @@ type projected struct {
 	Partly          bool           `db:"partly"`
 	Links           pq.StringArray `db:"links"`
 	Refs            pq.StringArray `db:"refs"`
+	Reads           int            `db:"reads"`
+	Writes          int            `db:"writes"`
 }
 
 const foldSQL = `
@@ -118,6 +120,7 @@ SELECT a.id AS "row.id", a.state AS "row.state", a.version AS "row.version", a.r
     a.open_attempt AS "row.open_attempt", a.block AS "row.block", a.case_id AS "row.case_id", a.case_since AS "row.case_since",
     a.case_why AS "row.case_why", a.case_pending AS "row.case_pending", a.needs_person AS "row.needs_person", a.key_until AS "row.key_until",
     a.case_closed_at AS "row.case_closed_at", a.partly AS "row.partly", a.links AS "row.links", a.refs AS "row.refs",
+    a.reads AS "row.reads", a.writes AS "row.writes",
     e.version AS event, a.id AS subject, coalesce(e.version, 0) AS version, coalesce(e.op, '') AS op, coalesce(e.kind, '') AS kind,
     coalesce(e.by_kind, '') AS by_kind, coalesce(e.by_id, '') AS by_id, coalesce(e.by_name, '') AS by_name,
     coalesce(e.by_role, '') AS by_role, coalesce(e.by_method, '') AS by_method, coalesce(e.from_state, '') AS from_state,
@@ -180,7 +183,7 @@ func folded(a action.Action) projected {
 		CreatedAt: a.CreatedAt, UpdatedAt: a.UpdatedAt, ExpiresAt: a.ExpiresAt, DueAt: r.dueAt, Work: r.work, WorkAt: r.workAt, Roles: r.roles,
 		Deciders: r.deciders, ConfirmationRef: r.confirmationRef, ClaimedBy: r.claimedBy, OpenAttempt: r.openAttempt, Block: r.block,
 		CaseID: r.caseID, CaseSince: r.caseSince, CaseWhy: r.caseWhy, CasePending: r.casePending, NeedsPerson: r.needsPerson,
-		KeyUntil: r.keyUntil, CaseClosedAt: r.caseClosedAt, Partly: r.partly, Links: r.links, Refs: r.refs}
+		KeyUntil: r.keyUntil, CaseClosedAt: r.caseClosedAt, Partly: r.partly, Links: r.links, Refs: r.refs, Reads: r.reads, Writes: r.writes}
 }
 
 // compareColumns compares column by column, as text.

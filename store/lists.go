@@ -97,7 +97,7 @@ func (db *DB) Actions(ctx context.Context, f approvals.Filter) ([]action.Action,
 	var w where
 	w.see(f.Viewer)
 	for _, c := range []struct{ condition, value string }{
-		{"a.tool = ?", f.Tool}, {"a.actor_id = ?", f.ActorID}, {"a.task_id = ?", f.TaskID},
+		{"a.tool = ?", f.Tool}, {"a.actor_id = ?", f.ActorID}, {"a.task_id <> '' AND a.task_id = ?", f.TaskID},
 		{"a.claimed_by = ?", f.ClaimedBy},
 	} {
 		if c.value != "" {
@@ -228,6 +228,8 @@ func (w *where) mine(f approvals.QueueFilter, not string) {
 // first.
 func (db *DB) Work(ctx context.Context, f approvals.WorkFilter) ([]action.Action, time.Time, error) {
 	w := &where{conditions: []string{"a.work IS NOT NULL", "a.work_at <= (SELECT app_now())", "(a.due_at IS NULL OR a.due_at > (SELECT app_now()))"}}
+	w.add(`NOT (a.task_id <> '' AND a.work = 'execute' AND EXISTS (
+    SELECT FROM tasks k WHERE k.id = a.task_id AND (k.state <> 'open' OR k.ends_at <= (SELECT app_now()))))`)
 	w.see(f.Viewer)
 	if len(f.Tools) > 0 {
 		var names, prefixes pq.StringArray

@@ -312,7 +312,8 @@ func TestWorkIsFoundByNameAndPrefix(t *testing.T) {
 func TestHistoryIsFoundByAnyIDOrHash(t *testing.T) {
 	s := set(t)
 	p := stage.Proposal(stage.SetPrice, stage.Product(), 105)
-	p.Actor.ID, p.TaskID, p.RequestID = "u-history", "task-1", "req-1"
+	task := s.Task(approvals.Limits{Writes: new(1)}).ID
+	p.Actor.ID, p.TaskID, p.RequestID = "u-history", task, "req-1"
 	a, claim := s.Claim(s.Approve(s.Propose(p), s.Mia))
 	a, attempt := s.Start(a, claim)
 	a = s.Report(a, stage.Receipt(attempt, claim, action.Unknown))
@@ -330,7 +331,7 @@ func TestHistoryIsFoundByAnyIDOrHash(t *testing.T) {
 		list(what, approvals.Filter{Ref: ref}, a.ID)
 	}
 	list("an unknown id", approvals.Filter{Ref: "act_none"})
-	list("task", approvals.Filter{TaskID: "task-1"}, a.ID)
+	list("task", approvals.Filter{TaskID: task}, a.ID)
 	list("actor", approvals.Filter{ActorID: "u-history"}, a.ID)
 	list("state", approvals.Filter{State: action.ResultUnknown}, a.ID)
 	list("target", approvals.Filter{Target: a.Target}, a.ID)
@@ -339,7 +340,7 @@ func TestHistoryIsFoundByAnyIDOrHash(t *testing.T) {
 	from, to := a.CreatedAt, a.CreatedAt.Add(time.Microsecond)
 	list("time", approvals.Filter{From: &from, To: &to}, a.ID)
 	list("a time before", approvals.Filter{To: &from})
-	list("everything at once", approvals.Filter{Ref: a.ID, Approver: s.Mia.ID, Tool: a.Tool, ActorID: "u-history", TaskID: "task-1",
+	list("everything at once", approvals.Filter{Ref: a.ID, Approver: s.Mia.ID, Tool: a.Tool, ActorID: "u-history", TaskID: task,
 		State: a.State, Target: a.Target, From: &from, To: &to}, a.ID)
 	list("a claim that is over", approvals.Filter{ClaimedBy: s.Executor.ID})
 	b, _ := s.Claim(s.Confirmed(stage.SetPrice, stage.Product()))

@@ -43,6 +43,7 @@ type Who struct {
 	Owner     Text // who owns the program's key
 	Reason    Text // as the program wrote it
 	Decisions []Decision
+	Task      *PartOfTask // nil when it belongs to none
 }
 
 // Decision is one person's yes or no as the page tells it.

@@ -25,6 +25,7 @@ const (
 	People    Section = "people"
 	Clients   Section = "clients"
 	Pauses    Section = "pauses"
+	Tasks     Section = "tasks"
 	Account   Section = "account"
 	Guide     Section = "guide"
 )
@@ -130,6 +131,8 @@ const (
 	DonePaused           Done = "paused"
 	DoneGoesOn           Done = "goes_on"
 	DoneOpenCancelled    Done = "open_cancelled"
+	DoneTaskExtended     Done = "task_extended"
+	DoneTaskEnded        Done = "task_ended"
 	DoneSignedOut        Done = "signed_out"
 )
 

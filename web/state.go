@@ -44,6 +44,9 @@ func (s State) tone() string {
 // decided reports whether the time for decisions is over.
 func (s State) decided() bool { return s != Draft && s != Proposed }
 
+// waits reports whether it can still run.
+func (s State) waits() bool { return s == Draft || s == Proposed || s == Confirmed }
+
 // How tells apart what one state's word does not.
 type How string
 

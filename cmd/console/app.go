@@ -53,9 +53,10 @@ func startApp(ctx context.Context, db *database, o appConfig) (*app, error) {
 	a.callbacks = callbacks
 	reconciler := triage.NewReconciler(db, db, db, a.catalogue)
 	stopping := make(chan struct{})
+	service := approvals.New(db, db, a.catalogue, db, signer, approvals.DefaultMaxOpen)
 	handler, err := handlers.New(handlers.Config{
 		Log:       o.log,
-		Approvals: approvals.New(db, a.catalogue, db, signer, approvals.DefaultMaxOpen),
+		Approvals: service,
 		Triage:    a.triage,
 		Cases:     triage.NewCases(db, db, a.catalogue),
 		Callbacks: callbacks,
@@ -66,6 +67,7 @@ func startApp(ctx context.Context, db *database, o appConfig) (*app, error) {
 		Pages:     db,
 		CaseReads: db,
 		Overview:  db,
+		TaskReads: db,
 		Directory: db,
 		Stops:     db,
 		Ready:     db.Ping,
@@ -77,7 +79,7 @@ func startApp(ctx context.Context, db *database, o appConfig) (*app, error) {
 	if err != nil {
 		return nil, err
 	}
-	a.loops = startBackground(db, a.triage, callbacks, reconciler, o.log)
+	a.loops = startBackground(db, service, a.triage, callbacks, reconciler, o.log)
 	a.http = startHTTP(o.listener, handler, o.tls, o.log, sync.OnceFunc(func() { close(stopping) }))
 	return a, nil
 }

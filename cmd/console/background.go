@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"countersign/action"
+	"countersign/approvals"
 	"countersign/triage"
 )
 
@@ -28,7 +29,7 @@ type background struct {
 	loops  sync.WaitGroup
 }
 
-func startBackground(db *database, service *triage.Service, callbacks *triage.Callbacks, reconciler *triage.Reconciler, log *slog.Logger) *background {
+func startBackground(db *database, service *approvals.Service, outcomes *triage.Service, callbacks *triage.Callbacks, reconciler *triage.Reconciler, log *slog.Logger) *background {
 	ctx, cancel := context.WithCancel(context.Background())
 	b := &background{cancel: cancel}
 	loop := func(name string, every time.Duration, work func(context.Context) error) {
@@ -37,7 +38,10 @@ func startBackground(db *database, service *triage.Service, callbacks *triage.Ca
 	loop("sweep", time.Second, func(ctx context.Context) error {
 		return action.Sweep(ctx, db.DB, db.Due, sweepBatch)
 	})
-	loop("conclude", time.Second, service.Conclude)
+	loop("conclude", time.Second, outcomes.Conclude)
+	loop("sweep tasks", time.Second, func(ctx context.Context) error {
+		return service.SweepTasks(ctx, db.DueTasks, sweepBatch)
+	})
 	loop("join callbacks", time.Second, callbacks.JoinParked)
 	loop("start reconciliations", sweepEvery, reconciler.Sweep)
 	loop("reconcile", time.Second, func(ctx context.Context) error {

@@ -259,10 +259,12 @@ type Statement struct {
 	AsOf       time.Time `json:"as_of"`
 }
 
-// Links are an action's page, and the actions that it belongs to: the one that
-// it compensates, resumes or replaces, and those that do so with it.
+// Links are an action's page and that of its task, and the actions that it
+// belongs to: the one that it compensates, resumes or replaces, and those that do
+// so with it.
 type Links struct {
 	Page        string         `json:"page"`
+	Task        *string        `json:"task"`
 	Compensates *string        `json:"compensates"`
 	Resumes     *string        `json:"resumes"`
 	Replaces    *string        `json:"replaces"`
@@ -303,6 +305,7 @@ type Action struct {
 	Observations      []ObservationState `json:"observations"`
 	HandlerExecutions int                `json:"handler_executions"`
 	RequestID         string             `json:"request_id"`
+	TaskID            *string            `json:"task_id"`
 	CaseID            *string            `json:"case_id"`
 	Statement         Statement          `json:"statement"`
 	Result            json.RawMessage    `json:"result"`

@@ -81,7 +81,7 @@ func (s *Stage) Over(db *store.DB, ledger approvals.Ledger) *Console {
 	callbacks, err := triage.NewCallbacks(kept, db, catalogue, []byte(secret))
 	s.must(err)
 	return &Console{DB: db, Catalogue: catalogue, People: people.New(db),
-		Approvals: approvals.New(ledger, catalogue, db, signer, approvals.DefaultMaxOpen), Triage: triage.New(kept, catalogue),
+		Approvals: approvals.New(ledger, db, catalogue, db, signer, approvals.DefaultMaxOpen), Triage: triage.New(kept, catalogue),
 		Cases: triage.NewCases(ledger, db, catalogue), Callbacks: callbacks,
 		Reconciler: triage.NewReconciler(kept, db, db, catalogue)}
 }

@@ -21,6 +21,14 @@ func (s *Stage) Propose(p approvals.Proposal) action.Action {
 	return snap.Action
 }
 
+// Task opens a task of the agent.
+func (s *Stage) Task(l approvals.Limits) approvals.Task {
+	s.T.Helper()
+	k, _, _, err := s.Approvals.OpenTask(context.Background(), s.Agent, approvals.NewTask{Key: action.NewID("key"), Title: "Answer a chat", Limits: l})
+	s.must(err)
+	return k
+}
+
 // Ballot is a yes to what an action is now.
 func Ballot(a action.Action) approvals.Ballot {
 	return approvals.Ballot{Approve: true, Revision: a.Revision, ProposalHash: a.ProposalHash, Method: "password"}
