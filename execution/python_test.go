@@ -50,17 +50,8 @@ func TestExecutorInPython_NothingIsLostOrDoubled(t *testing.T) {
 	b.hurried(tool, "max_polls: 6", "max_polls: 4", "{ when: \"true\", role: support, approvals: 1 }", "{ when: \"true\", role: support, approvals: 2 }")
 	b.sweeping()
 	b.shopDo("POST", "/faults/orders", b.tokens.Control, fmt.Sprintf(`{"prefix":"PY","count":%d,"amount":30}`, refunds)) // enough to be paid twice
-	faults := []string{`"lost-request"`, `"act-then-reset"`, `"error-before","status":503`, `"error-after"`, `"too-many"`, `"act-then-delay","delay_ms":1600`,
-		`"malformed"`, `"duplicate"`, `"delay-then-act","delay_ms":1300`, `"error-before","status":404`}
 	order := func(i int) string { return fmt.Sprintf("PY-%06d", i+1) }
-	for i := range refunds {
-		if i%2 == 0 {
-			b.arm(fmt.Sprintf(`{"system":"refunds","object":%q,"fault":%s}`, order(i), faults[i/2%len(faults)]))
-		}
-	}
-	for _, i := range []int{21, 41} { // in the middle of these it is killed
-		b.arm(fmt.Sprintf(`{"system":"refunds","object":%q,"fault":"act-then-delay","delay_ms":3000}`, order(i)))
-	}
+	b.spoil(refunds, order, 21, 41)
 	var actions []action.Action
 	propose := func(from, to int) {
 		for i := from; i < to; i++ {
@@ -98,6 +89,22 @@ func TestExecutorInPython_NothingIsLostOrDoubled(t *testing.T) {
 		if a := b.get(actions[i].ID); len(a.Asks) == 0 || a.State != action.Applied || b.sent(a.ExecutionKey) != 1 {
 			t.Errorf("killed in the middle: %s, sent %d times", story(a), b.sent(a.ExecutionKey))
 		}
+	}
+}
+
+// spoil arms a fault for every second order, and makes those slow in the middle
+// of which the executor is killed.
+func (b *bench) spoil(refunds int, order func(int) string, killed ...int) {
+	b.T.Helper()
+	faults := []string{`"lost-request"`, `"act-then-reset"`, `"error-before","status":503`, `"error-after"`, `"too-many"`, `"act-then-delay","delay_ms":1600`,
+		`"malformed"`, `"duplicate"`, `"delay-then-act","delay_ms":1300`, `"error-before","status":404`}
+	for i := range refunds {
+		if i%2 == 0 {
+			b.arm(fmt.Sprintf(`{"system":"refunds","object":%q,"fault":%s}`, order(i), faults[i/2%len(faults)]))
+		}
+	}
+	for _, i := range killed {
+		b.arm(fmt.Sprintf(`{"system":"refunds","object":%q,"fault":"act-then-delay","delay_ms":3000}`, order(i)))
 	}
 }
 

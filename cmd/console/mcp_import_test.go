@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -100,6 +101,21 @@ func TestImportFromAProgram(t *testing.T) {
 	if out = strings.Join(strings.Fields(out), " "); !strings.Contains(out, "propose_action writes") || !strings.Contains(out, "what_may_i_say reads") {
 		t.Errorf("it made %s", out)
 	}
+	// The program is somebody else's: it gets no secret of ours, and a server no
+	// token that was meant for another.
+	env := append(os.Environ(), "COUNTERSIGN_SECRET=ours", "DATABASE_URL=ours", "MCP_TOKEN=ours", "THEIRS=1")
+	if left := strings.Join(notOurs(env), " "); strings.Contains(left, "ours") || !strings.Contains(left, "THEIRS=1") {
+		t.Errorf("the program gets %s", left)
+	}
+	var reached atomic.Int32
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached.Add(1) }))
+	defer elsewhere.Close()
+	sent := httptest.NewServer(http.RedirectHandler(elsewhere.URL, http.StatusTemporaryRedirect))
+	defer sent.Close()
+	if code, _, _ := console(t, environment{"MCP_TOKEN": "crm-token"}, "", "tools", "import-mcp", "--url", sent.URL); code != exitFailed || reached.Load() != 0 {
+		t.Errorf("sent on: ended with %d, and elsewhere was reached %d times", code, reached.Load())
+	}
+
 	for _, wrong := range [][]string{{}, {"--url", "http://127.0.0.1:1", "--stdio", "true"}} {
 		if code, _, _ := console(t, nil, "", append([]string{"tools", "import-mcp"}, wrong...)...); code != exitUsage {
 			t.Errorf("%q ended with %d", wrong, code)

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -80,12 +81,13 @@ func toolNames(ctx context.Context, transport mcp.Transport) ([]string, error) {
 // transport is the way to the server, written down in said; wait ends it.
 func (s mcpSource) transport(ctx context.Context, said *transcript) (mcp.Transport, func() error, error) {
 	if s.address != "" {
-		client := &http.Client{Transport: listening{s.token, said}}
+		client := &http.Client{Transport: listening{s.token, said}, // and the token goes nowhere else
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 		return &mcp.StreamableClientTransport{Endpoint: s.address, HTTPClient: client, DisableStandaloneSSE: true}, func() error { return nil }, nil
 	}
 	ctx, kill := context.WithCancel(ctx)
 	cmd := exec.CommandContext(ctx, "sh", "-c", "exec "+s.command)
-	cmd.Env, cmd.Stderr, cmd.WaitDelay = os.Environ(), s.errs, goPatience
+	cmd.Env, cmd.Stderr, cmd.WaitDelay = notOurs(os.Environ()), s.errs, goPatience
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		kill()
@@ -110,6 +112,14 @@ func (s mcpSource) transport(ctx context.Context, said *transcript) (mcp.Transpo
 		return nil
 	}
 	return &mcp.IOTransport{Reader: read, Writer: in}, wait, nil
+}
+
+// notOurs is an environment without what is the console's alone: the program is
+// somebody else's.
+func notOurs(environment []string) []string {
+	return slices.DeleteFunc(environment, func(v string) bool {
+		return strings.HasPrefix(v, "COUNTERSIGN_") || strings.HasPrefix(v, "DATABASE_URL=") || strings.HasPrefix(v, "MCP_TOKEN=")
+	})
 }
 
 // listening sends a token and writes answers down.
