@@ -57,7 +57,7 @@ func (e *env) open(c *stage.Console) (*httptest.Server, *server) {
 	e.T.Helper()
 	listening := httptest.NewUnstartedServer(nil)
 	inner, err := newServer(Config{Log: slog.New(slog.NewJSONHandler(e.log, nil)), Approvals: c.Approvals, Triage: c.Triage, Cases: c.Cases, Callbacks: c.Callbacks, Reconcile: c.Reconciler, People: c.People,
-		Sessions: people.NewSessions(c.DB, false), Reads: c.DB, Pages: c.DB, CaseReads: c.DB, TaskReads: c.DB, Overview: c.DB, Directory: c.DB, Stops: c.DB, Ready: c.DB.Ping, Stopping: e.stopping,
+		Sessions: people.NewSessions(c.DB, false), Reads: c.DB, Pages: c.DB, CaseReads: c.DB, RunReads: c.DB, TaskReads: c.DB, Overview: c.DB, Directory: c.DB, Stops: c.DB, Ready: c.DB.Ping, Stopping: e.stopping,
 		PublicURL: "http://" + listening.Listener.Addr().String()}, routes())
 	if err != nil {
 		e.T.Fatal(err)

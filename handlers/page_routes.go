@@ -30,7 +30,7 @@ func pageRoutes() []route {
 		{get, "/overview", "overview", signedIn(), (*server).showOverview, 0, nil},
 		{get, "/tools", "tools", signedIn(), (*server).showTools, 0, nil},
 		{get, "/tools/{name}", "tool", signedIn(), (*server).showTool, 0, nil},
-	}, triageRoutes(), pauseRoutes(), taskPageRoutes(), accountRoutes(), adminRoutes())
+	}, triageRoutes(), reconcileRoutes(), pauseRoutes(), taskPageRoutes(), accountRoutes(), adminRoutes())
 }
 
 // accountRoutes are everybody's own.

@@ -20,7 +20,7 @@ const listable = "shop.listable"
 func (e *env) lists() {
 	e.T.Helper()
 	e.Tool("name: shop.list\nmode: read\ninput_schema: { type: object, properties: { from: { type: string }, to: { type: string }, cursor: { type: string } } }\nhttp: { method: GET, path: /operations }\n")
-	e.Tool(stage.Contract(listable, "", `reconcile: { list: shop.list, key: /key, at: /at, fields: { /new_price: /price }, settle: 1m }`))
+	e.Tool(stage.Contract(listable, "", `reconcile: { list: shop.list, key: /key, at: /at, outcome: { succeeded: [SUCCEEDED], queued: [QUEUED], failed: [FAILED] }, fields: { /new_price: /price }, settle: 1m }`))
 }
 
 // run asks for a reconciliation that nothing works on.
@@ -28,7 +28,7 @@ func (e *env) run() triage.Run {
 	e.T.Helper()
 	e.lists()
 	run, err := e.Reconciler.Ask(e.T.Context(), triage.Who{ID: e.Ops().ID}, triage.Asked{Op: action.NewSecret(8), Tool: listable,
-		From: time.Now().Add(-time.Hour), To: time.Now()})
+		From: time.Now().Add(-time.Hour), To: time.Now().Add(time.Hour)})
 	if err != nil {
 		e.T.Fatal(err)
 	}

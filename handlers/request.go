@@ -42,7 +42,7 @@ func checkAddress(r *http.Request, rt route) error {
 		return action.Refuse(action.NotFound, "There is no such case, or you may not see it.").Because("case")
 	}
 	if strings.Contains(rt.pattern, "{run}") && !action.ValidID("rec", parameter(r, "run")) {
-		return action.Refuse(action.NotFound, "There is no such reconciliation, or you may not see it.").Because("reconciliation")
+		return noRun()
 	}
 	if strings.Contains(rt.pattern, "{task}") && !action.ValidID("tsk", parameter(r, "task")) {
 		return noTask()

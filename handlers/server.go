@@ -35,6 +35,7 @@ type Config struct {
 	Reads     Reads
 	Pages     PageReads
 	CaseReads CaseReads
+	RunReads  RunReads
 	Overview  OverviewReads
 	TaskReads TaskReads
 	Directory DirectoryReads

@@ -27,6 +27,9 @@ type differenceDetail struct {
 func (db *DB) Runs(ctx context.Context, f triage.RunFilter) ([]triage.Run, time.Time, error) {
 	var w where
 	seeTool(&w, "r.tool", f.Viewer)
+	if f.ID != "" {
+		w.add("r.id = ?", f.ID)
+	}
 	if f.Tool != "" {
 		w.add("r.tool = ?", f.Tool)
 	}

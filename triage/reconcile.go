@@ -242,21 +242,22 @@ func (r *Reconciler) Ask(ctx context.Context, who Who, q Asked) (Run, error) {
 			At("/tool", "must be a tool whose contract says how its operations are listed")
 	}
 	q.From, q.To = q.From.UTC().Truncate(time.Second), q.To.UTC().Truncate(time.Second)
+	op := fmt.Sprintf("ask:%s:%s:%s:%d:%d", person.ID, q.Op, q.Tool, q.From.Unix(), q.To.Unix())
 	refusal := action.Refuse(action.InvalidArgument, "This window cannot be compared.")
 	switch now := tool.Now; {
 	case !q.From.Before(q.To):
-		refusal.At("/to", "must be after from")
+		refusal.Because("period").At("/to", "must be after from")
 	case q.To.Sub(q.From) > maxWindow:
-		refusal.At("/from", "must be at most 92 days before to")
+		refusal.Because("window-long").At("/from", "must be at most 92 days before to")
 	case q.From.After(now):
-		refusal.At("/from", "must not be in the future")
+		refusal.Because("window-future").At("/from", "must not be in the future")
 	case q.To.After(now):
 		q.To = now.UTC().Truncate(time.Second).Add(time.Second)
 	}
 	if len(refusal.Errors) > 0 {
 		return Run{}, refusal
 	}
-	return r.runs.AddRun(ctx, Run{ID: action.NewID("rec"), Op: "ask:" + person.ID + ":" + q.Op, Tool: q.Tool, ToolVersion: tool.Version,
+	return r.runs.AddRun(ctx, Run{ID: action.NewID("rec"), Op: op, Tool: q.Tool, ToolVersion: tool.Version,
 		From: q.From, To: q.To, By: action.By{Kind: action.ByPerson, ID: person.ID, Name: person.Name, Role: people.RoleOps, Method: who.Method}})
 }
 
@@ -279,9 +280,9 @@ func (r *Reconciler) Explain(ctx context.Context, who Who, d Difference, note st
 	case d.Class == ClassAwaiting:
 		return action.Refuse(action.WrongState, "This is awaited; there is nothing to explain yet.").Because("awaiting")
 	case note == "":
-		return action.Refuse(action.InvalidArgument, "Say what explains the difference.").At("/note", "is required")
+		return action.Refuse(action.InvalidArgument, "Say what explains the difference.").Because("required").At("/note", "is required")
 	case len(note) > MaxExplanation:
-		return action.Refuse(action.InvalidArgument, "The explanation is too long.").At("/note", fmt.Sprintf("must have at most %d bytes", MaxExplanation))
+		return action.Refuse(action.InvalidArgument, "The explanation is too long.").Because("note-long").At("/note", fmt.Sprintf("must have at most %d bytes", MaxExplanation))
 	}
 	said := Explanation{By: action.By{Kind: action.ByPerson, ID: person.ID, Name: person.Name, Role: people.RoleOps, Method: who.Method}, Note: note, RunID: d.RunID}
 	stands, err := r.runs.Explain(ctx, d, said)
@@ -295,6 +296,7 @@ func (r *Reconciler) Explain(ctx context.Context, who Who, d Difference, note st
 // filter.
 type RunFilter struct {
 	Viewer people.Viewer
+	ID     string
 	Tool   string
 	Before string // id of the last run of the page before
 	Limit  int

@@ -27,6 +27,7 @@ const (
 	Pauses    Section = "pauses"
 	Tasks     Section = "tasks"
 	Account   Section = "account"
+	Reconcile Section = "reconciliation"
 	Guide     Section = "guide"
 )
 
@@ -58,6 +59,12 @@ func (p *Person) Admin() bool {
 		}
 	}
 	return false
+}
+
+// Reconciles reports whether what was compared with business systems is shown to
+// the person.
+func (p *Person) Reconciles() bool {
+	return p != nil && slices.ContainsFunc(p.Roles, func(r string) bool { return r == "ops" || r == "auditor" || r == "admin" })
 }
 
 // Triages reports whether unknown results are shown to the person.

@@ -66,6 +66,7 @@ func startApp(ctx context.Context, db *database, o appConfig) (*app, error) {
 		Reads:     db,
 		Pages:     db,
 		CaseReads: db,
+		RunReads:  db,
 		Overview:  db,
 		TaskReads: db,
 		Directory: db,

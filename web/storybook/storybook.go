@@ -42,7 +42,7 @@ func Context(ctx context.Context, l web.Lang) context.Context {
 // Stories returns every sample, in the order of the navigation.
 func Stories() []Story {
 	var all []Story
-	for _, some := range [][]Story{queueStories(), triageStories(), caseStories(), pauseStories(), actionStories(), afterStories(), listStories(), overviewStories(), taskStories(), adminStories(), gateStories(), demoStories()} {
+	for _, some := range [][]Story{queueStories(), triageStories(), caseStories(), reconcileStories(), pauseStories(), actionStories(), afterStories(), listStories(), overviewStories(), taskStories(), adminStories(), gateStories(), demoStories()} {
 		all = append(all, some...)
 	}
 	return all

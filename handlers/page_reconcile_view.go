@@ -1,0 +1,196 @@
+package handlers
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"countersign/action/contract"
+	"countersign/action/rule"
+	"countersign/triage"
+	"countersign/web"
+)
+
+// runOf is a run as the pages show it.
+func (s *server) runOf(r *http.Request, c caller, run triage.Run) (web.Run, error) {
+	tool, err := s.catalogue.Version(r.Context(), run.Tool, run.ToolVersion)
+	if err != nil {
+		return web.Run{}, err
+	}
+	out := web.Run{ID: run.ID, Title: web.Outside(titleOf(tool.Contract, string(langOf(r, c)))), Tool: web.Outside(run.Tool), From: run.From, To: run.To,
+		State: web.RunState(run.State), Problem: web.Outside(run.Problem), AskedAt: run.AskedAt, Pages: int(run.Pages), Listed: int(run.Listed),
+		Totals: totalsOf(run.Totals)}
+	if !run.Sweep {
+		out.By = web.Outside(run.By.Name)
+	}
+	if run.EndedAt != nil {
+		out.EndedAt = *run.EndedAt
+	}
+	return out, nil
+}
+
+func totalsOf(t triage.Totals) web.RunTotals {
+	out := web.RunTotals{Matched: int(t.Matched), Awaiting: int(t.Awaiting), Mismatch: int(t.Mismatch), OursOnly: int(t.OursOnly),
+		TheirsOnly: int(t.TheirsOnly), Others: int(t.Others)}
+	for _, form := range []rule.Form{rule.FormZone, rule.FormDecimals, rule.FormExponent, rule.FormAbsent} {
+		if n := t.Forms[form]; n > 0 {
+			out.Forms = append(out.Forms, web.FormCount{Form: string(form), N: int(n)})
+		}
+	}
+	return out
+}
+
+// differenceOf is a difference as the page shows it.
+func (s *server) differenceOf(r *http.Request, c caller, run triage.Run, d triage.Difference) (web.Difference, error) {
+	lang := string(langOf(r, c))
+	tool, err := s.catalogue.Version(r.Context(), run.Tool, run.ToolVersion)
+	if err != nil {
+		return web.Difference{}, err
+	}
+	out := web.Difference{Key: web.Outside(d.Key), Class: web.RunClass(d.Class), Why: d.Why, ActionID: d.ActionID, Ours: web.State(d.Ours),
+		CaseID: d.CaseID, CaseOpen: d.CaseOpen}
+	if d.Theirs != nil {
+		out.Theirs = web.Outside(d.Theirs.Outcome)
+		if at, err := d.Theirs.Moment(); err == nil {
+			out.At = at
+		}
+	}
+	for _, f := range d.Fields {
+		out.Fields = append(out.Fields, pairOf(tool.Contract, lang, f))
+	}
+	if e := d.Explained; e != nil {
+		out.Explained = &web.Explained{By: web.Outside(e.By.Name), At: e.At, Note: web.Outside(e.Note)}
+	}
+	if d.ActionID == "" {
+		return out, nil
+	}
+	snap, err := s.Reads.Snapshot(r.Context(), d.ActionID)
+	if err != nil {
+		return out, err
+	}
+	own, err := s.catalogue.Version(r.Context(), snap.Action.Tool, snap.Action.ToolVersion)
+	if err != nil {
+		return out, err
+	}
+	out.Effect = effectOf(own.Contract, lang, snap.Action.Payload)
+	return out, nil
+}
+
+// pairOf is one field of both sides, unless the contract hides it.
+func pairOf(k *contract.Contract, lang string, f triage.FieldCompared) web.FieldPair {
+	pair := web.FieldPair{Same: f.Same}
+	if !strings.HasPrefix(f.Field, "/") {
+		pair.Other = f.Field
+	} else {
+		pair.Label, _ = labelOf(k, lang, f.Field)
+	}
+	pair.Ours, pair.Theirs = shownValue(k, f.Field, f.Ours, web.Money{}), shownValue(k, f.Field, f.Theirs, web.Money{})
+	for _, form := range f.Forms {
+		pair.Forms = append(pair.Forms, string(form))
+	}
+	return pair
+}
+
+// runFile is all that a run found, as CSV for a spreadsheet.
+func (s *server) runFile(w http.ResponseWriter, r *http.Request, c caller) error {
+	run, _, err := s.runSeen(r, c)
+	if err != nil {
+		return err
+	}
+	tool, err := s.catalogue.Version(r.Context(), run.Tool, run.ToolVersion)
+	if err != nil {
+		return err
+	}
+	fields := []string{"currency", "at"}
+	for field := range tool.Contract.Execution.Reconcile.Fields {
+		fields = append(fields, field)
+	}
+	slices.Sort(fields)
+	w.Header().Set("Content-Type", "text/csv; charset=utf-8")
+	w.Header().Set("Content-Disposition", `attachment; filename="countersign-`+run.ID+`.csv"`)
+	w.Header().Set("Cache-Control", "no-store")
+	if _, err := w.Write([]byte("\uFEFF")); err != nil {
+		return err
+	}
+	out := csv.NewWriter(w)
+	head := []string{"key", "class", "why", "action_id", "case_id", "case_open", "here", "there", "there_at", "explained_by", "explained_utc", "explanation"}
+	for _, field := range fields {
+		head = append(head, "here "+field, "there "+field, "differs "+field)
+	}
+	if err := out.Write(cells(head...)); err != nil {
+		return err
+	}
+	for _, class := range []triage.Class{"", triage.ClassAwaiting} {
+		if err := s.writeDifferences(r, c, out, tool.Contract, run.ID, class, fields); err != nil {
+			return err
+		}
+	}
+	out.Flush()
+	return out.Error()
+}
+
+func (s *server) writeDifferences(r *http.Request, c caller, out *csv.Writer, k *contract.Contract, runID string, class triage.Class, fields []string) error {
+	f := triage.DifferenceFilter{Viewer: c.viewer(), RunID: runID, Class: class, Limit: filePage}
+	for written := 0; written < fileMost; {
+		found, err := s.RunReads.Differences(r.Context(), f)
+		if err != nil {
+			return err
+		}
+		for _, d := range found {
+			if err := out.Write(differenceLine(k, d, fields)); err != nil {
+				return err
+			}
+			f.After = d.Key
+		}
+		written += len(found)
+		if len(found) < filePage {
+			return nil
+		}
+	}
+	return nil
+}
+
+func differenceLine(k *contract.Contract, d triage.Difference, fields []string) []string {
+	line := []string{d.Key, string(d.Class), d.Why, d.ActionID, d.CaseID, "", string(d.Ours), "", "", "", "", ""}
+	if d.CaseID != "" {
+		line[5] = map[bool]string{true: "open", false: "settled"}[d.CaseOpen]
+	}
+	if d.Theirs != nil {
+		line[7], line[8] = d.Theirs.Outcome, d.Theirs.At
+	}
+	if e := d.Explained; e != nil {
+		line[9], line[10], line[11] = e.By.Name, e.At.UTC().Format(time.RFC3339), e.Note
+	}
+	for _, field := range fields {
+		i := slices.IndexFunc(d.Fields, func(f triage.FieldCompared) bool { return f.Field == field })
+		if i < 0 {
+			line = append(line, "", "", "")
+			continue
+		}
+		f := d.Fields[i]
+		how := "differs"
+		if f.Same {
+			how = "same"
+			for _, form := range f.Forms {
+				how += ", " + string(form)
+			}
+		}
+		line = append(line, cellOf(k, f.Field, f.Ours), cellOf(k, f.Field, f.Theirs), how)
+	}
+	return cells(line...)
+}
+
+// cellOf is a value as a spreadsheet shows it: a text without quotes.
+func cellOf(k *contract.Contract, pointer string, raw json.RawMessage) string {
+	if strings.HasPrefix(pointer, "/") && k.Masked(pointer) {
+		return contract.Hidden
+	}
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		return text
+	}
+	return string(raw)
+}
