@@ -11,5 +11,5 @@
 // of it. It keeps nothing on disk: whatever it held when it died is free again,
 // or an unknown outcome, when its lease lapses.
 //
-// [Tools] reads with tools that change nothing.
+// [Tools] reads with tools that change nothing. [Task] keeps a loop to a budget.
 package execution

@@ -103,6 +103,14 @@ func TestExamplesWorkAsWritten(t *testing.T) {
 		t.Fatalf("proposing answers %s", out)
 	}
 	f.signIn(t, "jonas").approve(t, shipped.ID)
+	var task api.Task
+	if out := r.paste(t, containing(t, guide, "TASK=$(curl")); json.Unmarshal([]byte(out), &task) != nil || task.Used.Decisions != 1 || task.Used.Writes != 1 || task.Used.Cost != 0.02 {
+		t.Errorf("a task stands at %s", out)
+	}
+	loop := r.paste(t, "cat > "+dir+"/loop.go <<'EOF'\n"+containing(t, blocks(t, "docs/plug-in.md", "go"), "task.Round(ctx)")+"EOF\nexport CONSOLE PROPOSER_KEY; go run "+dir+"/loop.go")
+	if !strings.HasPrefix(loop, "proposed ") || !strings.Contains(loop, "budget-exhausted: ") || !strings.Contains(loop, "paused writes 0 done 1 not done [This was stopped") {
+		t.Errorf("the loop prints %s", loop)
+	}
 	r.paste(t, containing(t, guide, "/claim"))
 	if done := f.reaches(t, shipped.ID, "accepted"); len(done.Attempts) != 1 {
 		t.Errorf("executed by hand: %+v", done)
