@@ -72,7 +72,7 @@ func (s *server) historyAsked(r *http.Request, c caller) (approvals.Filter, web.
 func onlyFilters(q url.Values, refusal *action.Refusal) {
 	for _, name := range slices.Sorted(maps.Keys(q)) {
 		if !slices.Contains([]string{"q", "from", "to", "zone", "tool", "outcome", "approver", "took", "after", "done"}, name) {
-			refusal.Because("no-such-filter").With("filter", clean(name)).At("/"+clean(name), "is no filter of the history")
+			refusal.Because("no-such-filter").With("filter", clean(name)).At("", clean(name)+" is no filter of the history")
 		}
 	}
 }
