@@ -95,6 +95,9 @@ func (a *Action) absorb(e Event) error {
 			return err
 		}
 		a.Attempts = append(slices.Clone(a.Attempts), d.Attempt)
+		if a.CaseID() != "" { // what was wanted is done
+			a.setCase(func(c *Case) { c.SendAgain = false })
+		}
 		return nil
 	case KindReceipt:
 		return a.absorbReceipt(e)

@@ -31,6 +31,9 @@ func TestAPersonSendsAgain(t *testing.T) {
 	}
 	l.do(l.retry("c2"), Executing)
 	l.do(l.attempt("c2", "t2"), Executing)
+	if l.a.Case.SendAgain {
+		t.Error("another request may be sent for what one person wanted once")
+	}
 	l.do(l.receipt("t2", Unknown, ""), ResultUnknown)
 	l.wait(time.Hour)
 	if r := l.refuse(l.sendAgain(ops), WrongState); r.Reason != "retry-used" {

@@ -90,10 +90,22 @@ func (c *console) claimed(t *testing.T, id string) (a api.Action, claim string) 
 // ends runs a confirmed action and reports what came of it.
 func (c *console) ends(t *testing.T, id string, r api.Receipt) api.Action {
 	t.Helper()
-	a, claim := c.claimed(t, id)
+	return c.report(t, id, c.sent(t, id), r)
+}
+
+// sent runs a confirmed action, of which nothing has come yet.
+func (c *console) sent(t *testing.T, id string) api.Attempt {
+	t.Helper()
+	_, claim := c.claimed(t, id)
 	attempt := api.Attempt{AttemptID: unique("try-"), ClaimID: claim, Fingerprint: "sha256:ab"}
 	c.call(t, http.StatusCreated, c.Keys.Executor, http.MethodPost, "/v1/actions/"+id+"/attempts", attempt, nil)
-	r.ReceiptID, r.AttemptID, r.ClaimID = unique("receipt-"), attempt.AttemptID, claim
+	return attempt
+}
+
+// report tells what came of an attempt.
+func (c *console) report(t *testing.T, id string, sent api.Attempt, r api.Receipt) (a api.Action) {
+	t.Helper()
+	r.ReceiptID, r.AttemptID, r.ClaimID = unique("receipt-"), sent.AttemptID, sent.ClaimID
 	c.call(t, http.StatusCreated, c.Keys.Executor, http.MethodPost, "/v1/actions/"+id+"/receipts", r, &a)
 	return a
 }

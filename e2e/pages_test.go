@@ -46,6 +46,7 @@ func TestEveryPage(t *testing.T) {
 	}{
 		{"nobody", "", s.outside()}, {"support", s.support, s.supports()}, {"another support", s.second, s.seconds()},
 		{"auditor", s.auditor, s.auditors()}, {"admin", s.admin, s.admins()}, {"support in Chinese", s.third, s.chinese()},
+		{"ops", s.ops, s.operators()}, {"ops in Chinese", s.opsChinese, s.operatorsChinese()},
 	} {
 		t.Run(tt.who, func(t *testing.T) {
 			t.Parallel()
@@ -148,6 +149,8 @@ type scene struct {
 	used, unused                           string // links that are used up, or never used
 	tool                                   string
 	actions                                map[string]api.Action
+	ops, opsChinese, desk                  string // links, and a tool
+	cases                                  map[string]api.Action
 }
 
 // setScene makes everything there is to look at.
@@ -206,6 +209,7 @@ func (c *console) setScene(t *testing.T) *scene {
 	s.actions["blocked"] = c.priceOf(t, s.tool, product, 106)
 	decider.open("/actions/" + doubtful.ID).approve()
 	s.actions["unknown"] = c.ends(t, doubtful.ID, api.Receipt{Outcome: "UNKNOWN", HTTPStatus: 503, Code: "EXECUTION_ERROR"})
+	s.setCases(t)
 	c.reaches(t, s.actions["expired"].ID, "expired")
 	return s
 }
@@ -291,7 +295,8 @@ func (s *scene) auditors() []shown {
 		at("auditor-shop", s.of("shop")), at("auditor-bare", s.of("bare")), at("auditor-overview", "/overview"), at("auditor-people", "/people"), at("auditor-clients", "/clients"),
 		{"auditor-person", http.StatusOK, func(p *tab) { p.open("/people").follow("main td a") }},
 		{"auditor-client", http.StatusOK, func(p *tab) { p.open("/clients").follow("main td a") }},
-		at("tool-full", "/tools/catalog.set_price"), at("tool-bare", "/tools/mail.send_message")}
+		at("tool-full", "/tools/catalog.set_price"), at("tool-bare", "/tools/mail.send_message"),
+		at("auditor-triage", "/triage"), at("auditor-case", s.ofCase("one"))}
 }
 
 // admins are the pages of who administers people and programs.
@@ -310,7 +315,14 @@ func (s *scene) admins() []shown {
 			p.open("/clients/new").fill("#name", shop).click("input[value=proposer]").follow("main button.go")
 		}},
 		{"client", http.StatusOK, func(p *tab) { p.open("/clients").followText(shop) }},
-		{"client-revoked", http.StatusOK, func(p *tab) { p.follow(`form[action$="/revoke"] button.final`) }},
+		at("pause-new", "/pauses/new?kind=tool&value="+s.desk),
+		{"paused", http.StatusOK, func(p *tab) { p.fill("#reason", "it pays twice").follow("main button.final") }},
+		at("paused-triage", "/triage"),
+		{"pause-end", http.StatusOK, func(p *tab) { p.open("/pauses").follow("main td .button") }},
+		{"cancel-open", http.StatusOK, func(p *tab) {
+			p.follow("main form button.go").open("/clients").followText(shop).follow(`a[href$="/cancel-open"]`)
+		}},
+		{"client-revoked", http.StatusOK, func(p *tab) { p.open("/clients").followText(shop).follow(`form[action$="/revoke"] button.final`) }},
 		refusal("client-wrong", http.StatusUnprocessableEntity, func(p *tab) {
 			p.open("/clients/new").fill("#name", unique("shop-")).fill("#expires_in_days", "never").click("input[value=proposer]").follow("main button.go")
 		}),

@@ -145,7 +145,7 @@ func (s *server) showTool(w http.ResponseWriter, r *http.Request, c caller) erro
 	}
 	lang := string(langOf(r, c))
 	page := toolPageOf(shown, before, lang, s.trial(shown.Contract))
-	page.Tool.Retired = !versions[0].Active
+	page.Tool.Retired, page.Manage = !versions[0].Active, c.session.Person.Has(people.RoleAdmin)
 	if page.Versions, err = s.versionsOf(r.Context(), versions, shown.Version); err != nil {
 		return err
 	}

@@ -130,6 +130,8 @@ func TestPausingOnPages(t *testing.T) {
 	a := e.proposed(stage.SetPrice)
 	pages := []string{"/approvals", "/triage", "/actions/" + a.ID, "/pauses"}
 	mia.open("/pauses").want(200).says("Nothing is paused").lacks("/pauses/new")
+	mia.open("/tools/" + stage.SetPrice).want(200).lacks("/pauses/new")
+	admin.open("/tools/" + stage.SetPrice).want(200).holds("/pauses/new?kind=tool&amp;value=" + stage.SetPrice)
 	mia.open("/pauses/new").want(http.StatusForbidden)
 	mia.send("/pauses", pauseForm("tool", stage.SetPrice, "x")).want(http.StatusForbidden)
 	admin.open("/pauses/new?kind=tool&value="+stage.SetPrice).want(200).holds(`value="`+stage.SetPrice+`"`, `value="tool" selected`)

@@ -27,6 +27,7 @@ type ToolRow struct {
 // ToolPage is one version of a contract.
 type ToolPage struct {
 	Tool        ToolRow
+	Manage      bool // the viewer may pause it
 	Description Text
 	Versions    []ToolVersion
 	Assumed     []Assumption
