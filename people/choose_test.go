@@ -36,7 +36,7 @@ func TestChoosePassword(t *testing.T) {
 	}
 
 	cmd := own()
-	after, err := b.later(people.ChooseTime-time.Second).ChoosePassword(b.ctx, cmd, held, chosen)
+	after, err := b.later(people.ChooseTime-time.Minute).ChoosePassword(b.ctx, cmd, held, chosen)
 	b.ok(err)
 	if after.Epoch != mia.Epoch+1 {
 		t.Errorf("epoch %d, want sessions to end", after.Epoch)
