@@ -19,7 +19,7 @@ import (
 
 // Options are what the agent behind the protocol may not choose for itself.
 type Options struct {
-	Entry   string       // the entry point it comes from: only tools that this loads are there; "" for every tool
+	Entry   string       // the entry point it comes from: only tools that this loads are there; "" names none, and every tool is listed
 	ActorID string       // on whose behalf everything is proposed; "": each proposal says
 	Version string       // of the program, told to clients
 	Logger  *slog.Logger // nil: slog.Default()
