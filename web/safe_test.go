@@ -98,11 +98,13 @@ func filledWith(s string) map[string]templ.Component {
 		Proof:  &Proof{Receipts: []Receipt{{Ref: t}}, ReadBack: []ReadBack{{Field: t, Value: TextValue(t)}}, FailedCode: s},
 		Story:  []Told{{Kind: s, By: t, For: t, Tool: t, Note: t, Reason: t, Ref: t, Version: t, Error: t, Why: s, Code: s, Key: s, More: []Text{t}}},
 		Record: Record{PayloadHash: "sha256:00", Payload: Payload{Canonical: payload}, RuleSource: t, Curl: t}, Statement: &Statement{Level: "accepted"}}
+	read := NewSnapshots([]Reading{{Source: t, Tool: s, Version: t, Body: payload}, {Source: t, Tool: s, Failed: t}}, FieldSource{Label: map[string]Text{"/a": t}})
+	page.Answer, page.Snapshots, page.Success = &read[0], read, Success{Proves: "accepted", System: t, Meaning: t}
 	deciding := page
 	deciding.Status = Status{State: Proposed}
 	deciding.Effect = effect
 	deciding.Checks = Checks{Permission: Permission{Named: true, Checked: true, Actor: t, Source: t}, VersionProposed: t, VersionSeen: t, Recent: 1, RecentLast: t, Rejections: []Rejection{{By: t, ReasonCode: s}}}
-	deciding.Success = Success{Proves: "completed", System: t, Checks: []Text{t}}
+	deciding.Success = Success{Proves: "completed", System: t, Checks: []Text{t}, Meaning: t}
 	deciding.Bar = Bar{Kind: BarDecide, Form: &DecideForm{}}
 	cannot := deciding
 	cannot.Bar = Bar{Kind: BarCannot}
