@@ -146,6 +146,7 @@ type Receipt struct {
 	Conflict           bool            `json:"conflict,omitempty"`
 	ProviderRef        string          `json:"provider_ref,omitempty"`
 	ObjectVersionAfter string          `json:"object_version_after,omitempty"`
+	Wire               Wire            `json:"wire,omitzero"`
 	By                 By              `json:"-"`
 	At                 time.Time       `json:"-"`
 	Body               json.RawMessage `json:"-"`
@@ -162,6 +163,7 @@ type Observation struct {
 	Final      bool            `json:"final,omitempty"` // a read-back of an object that changes no more
 	Revision   int             `json:"revision"`
 	ObservedAt time.Time       `json:"observed_at"`
+	Wire       Wire            `json:"wire,omitzero"`
 	By         By              `json:"-"`
 	At         time.Time       `json:"-"`
 	Snapshot   json.RawMessage `json:"-"`

@@ -145,6 +145,7 @@ type Found struct {
 	Outcome     string `json:"outcome"`
 	Proves      Proof  `json:"proves,omitempty"`
 	ProviderRef string `json:"provider_ref,omitempty"`
+	Wire        Wire   `json:"wire,omitzero"`
 }
 
 // What a query by key can answer (seed row E2), or a list of operations show.

@@ -34,6 +34,7 @@ type pin struct {
 
 type currentTool struct {
 	contract *contract.Contract
+	version  int
 	active   bool
 	at       time.Time
 }
@@ -66,7 +67,7 @@ func (c *contracts) now(ctx context.Context, name string) (currentTool, error) {
 	if err != nil {
 		return currentTool{}, err
 	}
-	fresh := currentTool{parsed, tool.Active, c.clock.Now()}
+	fresh := currentTool{parsed, tool.Version, tool.Active, c.clock.Now()}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.current) >= maxContracts {

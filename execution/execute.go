@@ -255,7 +255,7 @@ func (r *run) attempt(ctx context.Context, wire *wireCall) (after api.Action, do
 		r.opt.OnAttempt(wire.contract.Name, string(outcome.Result), took)
 	}
 	r.log.Info("attempted", "step", attempt.Step, "number", granted.Number, "status", got.status, "outcome", outcome.Result, "reason", outcome.Reason)
-	after, err = r.deliver(ctx, receipt(attempt.AttemptID, r.claim, got, outcome))
+	after, err = r.deliver(ctx, receipt(attempt.AttemptID, r.claim, got, outcome, took))
 	return after, outcome.Result == action.Success, err
 }
 

@@ -2,6 +2,7 @@ package execution
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -29,6 +30,7 @@ type reading struct {
 	snapshot json.RawMessage
 	failure  string // safe to show; "" when there is a snapshot
 	at       time.Time
+	wire     action.Wire
 }
 
 // read calls a read tool for an action, with the credentials for reading.
@@ -55,7 +57,9 @@ func (t *Tools) read(ctx context.Context, tool string, facts contract.Facts) rea
 		return failed("its request cannot be made from the action")
 	}
 	system.nameActor(wire, facts.ActorID)
-	return t.fetch(ctx, c, system, wire)
+	r := t.fetch(ctx, c, system, wire)
+	r.wire.ToolVersion = known.version
+	return r
 }
 
 // fetch sends a query and judges the answer by the contract.
@@ -67,6 +71,7 @@ func (t *Tools) fetch(ctx context.Context, c *contract.Contract, system System, 
 		return r
 	}
 	got := t.readOnce(ctx, system, req, c.Execution.Timeout.Duration)
+	r.wire = action.Wire{Digest: fingerprint(wire, req.URL), TookMillis: millis(elapsed(r.at, t.opt.Clock.Now())), RequestID: got.requestID()}
 	outcome := c.Classify(got.answer(1))
 	switch {
 	case errors.Is(got.err, errAway):
@@ -178,6 +183,14 @@ func (r reply) objectVersion() string {
 	return ""
 }
 
+// requestID is the business system's name for the request, "" when it tells none.
+func (r reply) requestID() string {
+	return plainWord(cmp.Or(r.header.Get("Request-Id"), r.header.Get("X-Request-Id")))
+}
+
+// millis is a duration that something took, at least one: 0 is not told.
+func millis(d time.Duration) int64 { return max(1, d.Milliseconds()) }
+
 // plainWord keeps a short printable ASCII text, and drops any other.
 func plainWord(text string) string {
 	if len(text) > 200 || strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' }) {
@@ -213,7 +226,8 @@ func (t *Tools) reportFor(ctx context.Context, w api.Work, r reading) (judged, e
 var errOvertaken = errors.New("another executor has reported it already")
 
 func (t *Tools) reportAs(ctx context.Context, id, observation string, r reading) (judged, error) {
-	o := api.Observation{ObservationID: observation, Tool: r.tool, Step: r.step, Snapshot: r.snapshot, Error: r.failure, ObservedAt: r.at.UTC()}
+	o := api.Observation{ObservationID: observation, Tool: r.tool, Step: r.step, Snapshot: r.snapshot, Error: r.failure, ObservedAt: r.at.UTC(),
+		ToolVersion: r.wire.ToolVersion, Fingerprint: r.wire.Digest, TookMillis: r.wire.TookMillis, ProviderRef: r.wire.RequestID}
 	after, err := t.client.Observe(ctx, id, o)
 	if err != nil {
 		return judged{}, fmt.Errorf("reporting what %s showed: %w", r.tool, err)

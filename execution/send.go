@@ -1,7 +1,6 @@
 package execution
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -117,13 +116,13 @@ func (r *run) send(ctx context.Context, wire *wireCall, asked time.Time, within 
 }
 
 // receipt is what is reported of an attempt.
-func receipt(attemptID, claimID string, got reply, o contract.Outcome) api.Receipt {
+func receipt(attemptID, claimID string, got reply, o contract.Outcome, took time.Duration) api.Receipt {
 	r := api.Receipt{ReceiptID: action.NewSecret(16), AttemptID: attemptID, ClaimID: claimID,
-		Outcome: string(o.Result), Proves: string(o.Proves), Code: o.Code, HTTPStatus: got.status}
+		Outcome: string(o.Result), Proves: string(o.Proves), Code: o.Code, HTTPStatus: got.status, TookMillis: millis(took)}
 	if got.status == 0 {
 		return r
 	}
-	r.ProviderRef = plainWord(cmp.Or(got.header.Get("Request-Id"), got.header.Get("X-Request-Id")))
+	r.ProviderRef = got.requestID()
 	r.Body = evidence(got.body)
 	if o.Result == action.Success {
 		r.ObjectVersionAfter = got.objectVersion()

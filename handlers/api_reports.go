@@ -41,12 +41,13 @@ func (s *server) report(w http.ResponseWriter, r *http.Request, c caller) error 
 	if body.HTTPStatus != 0 && (body.HTTPStatus < 100 || body.HTTPStatus > 599) {
 		refusal.At("/http_status", "must be from 100 to 599")
 	}
+	wantMillis(refusal, body.TookMillis)
 	if len(refusal.Errors) > 0 {
 		return refusal
 	}
 	snap, err := s.Triage.Report(r.Context(), *c.client, parameter(r, "id"), triage.Receipt{ID: body.ReceiptID, AttemptID: body.AttemptID,
 		ClaimID: body.ClaimID, Outcome: body.Outcome, Proves: body.Proves, Code: body.Code, HTTPStatus: body.HTTPStatus, ProviderRef: body.ProviderRef,
-		ObjectVersionAfter: body.ObjectVersionAfter, Body: given(body.Body)})
+		ObjectVersionAfter: body.ObjectVersionAfter, TookMillis: body.TookMillis, Body: given(body.Body)})
 	if err != nil {
 		return err
 	}
@@ -65,15 +66,31 @@ func (s *server) observation(w http.ResponseWriter, r *http.Request, c caller) e
 		refusal.At("/tool", "is required: the name of the tool that was asked")
 	}
 	wantText(refusal, "/step", body.Step, false)
+	wantText(refusal, "/fingerprint", body.Fingerprint, false)
+	wantText(refusal, "/provider_ref", body.ProviderRef, false)
+	wantMillis(refusal, body.TookMillis)
+	if body.ToolVersion < 0 {
+		refusal.At("/tool_version", "must be a version of the tool's contract")
+	}
 	if len(refusal.Errors) > 0 {
 		return refusal
 	}
 	snap, err := s.Triage.Observe(r.Context(), *c.client, parameter(r, "id"), triage.Observation{ID: body.ObservationID, Tool: body.Tool, Step: body.Step,
-		Snapshot: given(body.Snapshot), Error: body.Error, ObservedAt: body.ObservedAt})
+		Snapshot: given(body.Snapshot), Error: body.Error, ObservedAt: body.ObservedAt,
+		Wire: action.Wire{ToolVersion: body.ToolVersion, Digest: body.Fingerprint, TookMillis: body.TookMillis, RequestID: body.ProviderRef}})
 	if err != nil {
 		return err
 	}
 	return s.respondAction(w, r, c, http.StatusCreated, snap)
+}
+
+// maxTookMillis bounds how long a call may have taken: a day.
+const maxTookMillis = 24 * 60 * 60 * 1000
+
+func wantMillis(refusal *action.Refusal, took int64) {
+	if took < 0 || took > maxTookMillis {
+		refusal.At("/took_ms", "must be from 0 to 86400000")
+	}
 }
 
 // given is a value that was sent; null is as if it was not.

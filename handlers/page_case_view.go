@@ -112,7 +112,7 @@ func (v caseView) support() *web.SupportBlock {
 }
 
 func (v caseView) caseRecord() web.CaseRecord {
-	return web.CaseRecord{SnapshotHash: v.a.SnapshotHash(), Version: v.a.Version, ExecutionKey: v.a.ExecutionKey, PayloadHash: v.a.PayloadHash}
+	return web.CaseRecord{RequestID: v.a.RequestID, SnapshotHash: v.a.SnapshotHash(), Version: v.a.Version, ExecutionKey: v.a.ExecutionKey, PayloadHash: v.a.PayloadHash}
 }
 
 // recorded is what was known before a contradiction.

@@ -168,7 +168,7 @@ func (s *server) showHistory(w http.ResponseWriter, r *http.Request, c caller) e
 		if p.Rows, err = s.historyRows(r, c, actions, now); err != nil {
 			return err
 		}
-		p.CSVURL = "/history.csv?" + r.URL.RawQuery
+		p.CSVURL, p.CallsURL = "/history.csv?"+r.URL.RawQuery, "/history.jsonl?"+r.URL.RawQuery
 	}
 	return s.show(speaking(r, c, now), w, status, web.HistoryView(s.frame(r, c, web.History), p))
 }

@@ -26,6 +26,7 @@ func pageRoutes() []route {
 		{post, "/actions/{id}/decisions", "decide", signedIn(), (*server).decide, 0, nil},
 		{post, "/actions/{id}/review", "review", signedIn(), (*server).reviewAction, 0, nil},
 		{get, "/history", "history", signedIn(), (*server).showHistory, 0, nil},
+		{get, "/history.jsonl", "callsFile", signedIn(), (*server).callsFile, maxWait, nil},
 		{get, "/history.csv", "historyFile", signedIn(), (*server).historyFile, maxWait, nil},
 		{get, "/overview", "overview", signedIn(), (*server).showOverview, 0, nil},
 		{get, "/tools", "tools", signedIn(), (*server).showTools, 0, nil},

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -57,7 +58,8 @@ func calls() map[string]func(e *env) request {
 			a := e.confirmed(stage.SetPrice)
 			return request{method: post, path: ref(a, "/claim"), body: bound(a, action.NewID("clm"))}
 		},
-		"metrics": func(*env) request { return request{method: get, path: "/metrics"} },
+		"exportCalls": func(e *env) request { e.unknown(stage.SetPrice); return request{method: get, path: "/v1/calls"} },
+		"metrics":     func(*env) request { return request{method: get, path: "/metrics"} },
 		"noteExecutor": func(*env) request {
 			return request{method: post, path: "/v1/executors", body: api.Executor{Instance: action.NewID("ins"), Tools: []string{"shop.*"}, Systems: []api.SystemHealth{}}}
 		},
@@ -208,6 +210,10 @@ func TestLimitedKeys(t *testing.T) {
 			case "listCases":
 				if items := into[api.List[api.Case]](a.want(200)).Items; len(items) > 0 {
 					t.Errorf("%s sees %d cases", role, len(items))
+				}
+			case "exportCalls":
+				if lines := strings.Count(string(a.want(200).body), "\n"); lines != 1 {
+					t.Errorf("%s sees %d calls", role, lines-1)
 				}
 			case "metrics":
 				a.refused(action.Forbidden)

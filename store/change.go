@@ -112,6 +112,9 @@ func references(a action.Action) pq.StringArray {
 	for _, d := range a.Decisions {
 		refs = append(refs, d.By.ID)
 	}
+	for _, t := range a.Attempts {
+		refs = append(refs, t.ID)
+	}
 	for _, r := range a.Receipts {
 		if r.ProviderRef != "" {
 			refs = append(refs, r.ProviderRef)

@@ -25,6 +25,7 @@ type Receipt struct {
 	HTTPStatus         int
 	ProviderRef        string
 	ObjectVersionAfter string
+	TookMillis         int64 // until it was answered; 0 when not told
 	Body               json.RawMessage
 }
 
@@ -67,7 +68,7 @@ func (s *Service) Report(ctx context.Context, client people.Client, id string, r
 		return action.AddReceipt{UndoneBy: undone, By: client.By(), CaseID: action.NewID("cas"), Receipt: action.Receipt{ID: r.ID, AttemptID: r.AttemptID,
 			Claimed: action.Outcome(r.Outcome), ClaimedProves: action.Proof(r.Proves), ClaimedCode: r.Code, Outcome: action.Outcome(judged.Result), Proves: action.Proof(judged.Proves), Code: code,
 			HTTPStatus: r.HTTPStatus, Conflict: judged.Conflict, ProviderRef: r.ProviderRef,
-			ObjectVersionAfter: r.ObjectVersionAfter, Body: r.Body}}, nil
+			ObjectVersionAfter: r.ObjectVersionAfter, Wire: action.Wire{TookMillis: r.TookMillis}, Body: r.Body}}, nil
 	})
 }
 
@@ -96,6 +97,7 @@ type Observation struct {
 	Snapshot   json.RawMessage
 	Error      string
 	ObservedAt time.Time
+	Wire       action.Wire
 }
 
 // maxObservations bounds how many readings of one action are kept: every
@@ -126,7 +128,7 @@ func (s *Service) Observe(ctx context.Context, client people.Client, id string, 
 			return nil, action.Refuse(action.RateLimited, fmt.Sprintf("This action has %d readings already, which is the limit.", maxObservations)).Because("observations")
 		}
 		cmd := action.AddObservation{By: client.By(), CaseID: action.NewID("cas"), Observation: action.Observation{ID: o.ID, Tool: o.Tool, Step: o.Step,
-			Failed: o.Error != "", ObservedAt: o.ObservedAt.UTC(), Snapshot: o.Snapshot, Error: o.Error}}
+			Failed: o.Error != "", ObservedAt: o.ObservedAt.UTC(), Snapshot: o.Snapshot, Error: o.Error, Wire: o.Wire}}
 		if o.Error != "" {
 			return cmd, nil
 		}
@@ -152,7 +154,7 @@ func asksByKey(c *contract.Contract, o Observation) (*contract.Contract, bool) {
 // found is what an answer about the operation, by its key, says. A query that
 // failed, and an answer that the contract cannot read, say nothing.
 func found(c *contract.Contract, o Observation) action.Found {
-	f := action.Found{ID: o.ID, Source: o.Tool, Step: o.Step, Outcome: action.FoundUnknown}
+	f := action.Found{ID: o.ID, Source: o.Tool, Step: o.Step, Outcome: action.FoundUnknown, Wire: o.Wire}
 	if o.Error != "" {
 		return f
 	}

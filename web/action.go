@@ -8,6 +8,7 @@ import (
 // ActionPage is the page of one action, in every state.
 type ActionPage struct {
 	ID          string
+	Calls       []Call // in the order in which the console learnt of them
 	Status      Status
 	ExpiresAt   time.Time // zero in drafts and once it is over
 	At          time.Time // when the state was reached

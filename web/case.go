@@ -240,6 +240,7 @@ type VerdictOutcome struct {
 
 // CaseRecord is what stands at the bottom for those who check.
 type CaseRecord struct {
+	RequestID    string // of the request that proposed the action
 	SnapshotHash string // of everything that the page is drawn from
 	Version      int64
 	ExecutionKey string

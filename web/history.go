@@ -4,12 +4,13 @@ import "time"
 
 // HistoryPage is the filtered list of what was decided and what became of it.
 type HistoryPage struct {
-	Filter  HistoryFilter
-	Rows    []HistoryRow
-	More    bool   // more rows exist
-	NextURL string // the following page; "" when there is none
-	CSVURL  string // "" when there is no file to download
-	Refused *Refusal
+	Filter   HistoryFilter
+	Rows     []HistoryRow
+	More     bool   // more rows exist
+	NextURL  string // the following page; "" when there is none
+	CSVURL   string // "" when there is no file to download
+	CallsURL string // the record of their calls; "" when there is none to download
+	Refused  *Refusal
 }
 
 // HistoryFilter is what the address narrows the history to. Its form is a GET

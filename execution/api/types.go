@@ -158,6 +158,7 @@ type Receipt struct {
 	HTTPStatus         int             `json:"http_status,omitempty"`
 	ProviderRef        string          `json:"provider_ref,omitempty"`
 	ObjectVersionAfter string          `json:"object_version_after,omitempty"`
+	TookMillis         int64           `json:"took_ms,omitempty"` // until the answer was there
 	Body               json.RawMessage `json:"body,omitempty"`
 }
 
@@ -170,6 +171,10 @@ type Observation struct {
 	Snapshot      json.RawMessage `json:"snapshot,omitempty"`
 	Error         string          `json:"error,omitempty"`
 	ObservedAt    time.Time       `json:"observed_at"`
+	ToolVersion   int             `json:"tool_version,omitempty"` // of the contract that the query followed
+	Fingerprint   string          `json:"fingerprint,omitempty"`  // SHA-256 of the query
+	TookMillis    int64           `json:"took_ms,omitempty"`      // until the answer was there
+	ProviderRef   string          `json:"provider_ref,omitempty"` // the business system's name for the query
 }
 
 // CallbackTaken answers a callback: Status is joined or parked.

@@ -19,7 +19,7 @@ func afterStories() []Story {
 	}
 	system := func(l web.Lang) web.Text { return web.Outside(pick(l, "the catalogue", "商品目录")) }
 	return []Story{
-		{"applied", page(func(*web.ActionPage, web.Lang) {})},
+		{"applied", page(func(p *web.ActionPage, _ web.Lang) { p.Calls = madeCalls() })},
 		{"confirmed", page(func(p *web.ActionPage, _ web.Lang) {
 			p.Status, p.ExpiresAt, p.At = web.Status{State: web.Confirmed}, in(4, 40), time.Time{}
 			p.Statement, p.Proof, p.Story = &web.Statement{Level: "not_submitted", AsOf: Now()}, nil, p.Story[:3]
@@ -104,4 +104,14 @@ func applied(l web.Lang) web.ActionPage {
 	p.Record.Confirmation, p.Record.Version = "cnf_Q4T6V8W0X2Y4Z6A8B0C2D4E6F8G0H2J4", 9
 	p.Record.BundleURL = "/v1/actions/" + actionID + "/evidence"
 	return p
+}
+
+func madeCalls() []web.Call {
+	t := web.Outside
+	digest := "sha256:85c0cf3a6b1d42f7"
+	return []web.Call{
+		{Kind: "read", Tool: t("catalog.get_product"), Version: 2, Digest: digest, By: t("shop-1"), At: at(14, 5, 58), Took: 12 * time.Millisecond, Result: "ANSWERED", Ref: t("req-118")},
+		{Kind: "attempt", Number: 1, Tool: t("catalog.set_price"), Version: 3, Digest: digest, By: t("shop-1"), At: at(14, 6, 0), Took: 2417 * time.Millisecond, Result: "UNKNOWN", Status: 504},
+		{Kind: "ask", Tool: t("catalog.get_operation"), By: t("an executor of \u202eothers"), At: at(14, 6, 4), Result: "SUCCEEDED"},
+	}
 }
