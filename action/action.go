@@ -270,7 +270,7 @@ func (a Action) Executions() int {
 func (a Action) FencedAt() time.Time {
 	at := a.UpdatedAt
 	for _, t := range a.Attempts {
-		over := t.Outcome == Failure || t.Outcome == Success && len(a.Steps) > 0
+		over := t.Outcome == Failure || len(a.Steps) > 0 && (t.Outcome == Success || a.of(t.Step).said(FoundFailed))
 		if !t.NotSent && (!over || a.Case != nil && a.Case.Kind == CaseContradiction) {
 			at = t.SendBy.Add(a.Terms.FenceAfter)
 		}

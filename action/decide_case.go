@@ -115,7 +115,7 @@ func (s Snapshot) MaySendAgain() error {
 	case !left || next.Proven != ProvesNothing:
 		return unsafe("known", "every step is done, or it is not known whether the one before is")
 	case a.fresh(one.Action):
-		return unsafe("soon", "an executor is about to")
+		return unsafe("next", "the next step was not sent yet, and an executor goes on with it")
 	}
 	if err := one.mayRetry(); err != nil {
 		return err

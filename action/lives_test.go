@@ -151,6 +151,12 @@ func (w *walk) nothingOnItsWay(e Event) bool {
 		case KindReceipt:
 			r := readData[receipted](e).Receipt
 			refused[r.AttemptID] = refused[r.AttemptID] || r.Outcome == Failure || r.Outcome == Success && len(w.terms.Steps) > 0
+		case KindEvidence:
+			if f := readData[evidenced](e).Found; f.Outcome == FoundFailed && f.Step != "" { // the step's key is used up
+				for _, t := range w.a.Attempts {
+					refused[t.ID] = refused[t.ID] || t.Step == f.Step
+				}
+			}
 		}
 	}
 	for id, until := range fence {

@@ -139,24 +139,13 @@ func TestKilledBetweenAnyTwoStepsNothingIsDoneTwice(t *testing.T) {
 	for i, c := range all {
 		tool := fmt.Sprintf("refunds.crash_%d", i)
 		b.hurried(tool)
-		c.order, c.happened = fmt.Sprintf("KILL-%06d", i+1), make(chan struct{})
+		c.order = fmt.Sprintf("KILL-%06d", i+1)
 		c.action = b.approved(tool, c.order)
 		if c.fault != "" {
 			b.arm(`{"object":"` + c.order + `",` + c.fault + `}`)
 		}
 	}
-	b.crashing(all)
-	for _, c := range all {
-		c.victim = b.process(c.action.Tool)
-	}
-	for _, c := range all {
-		select {
-		case <-c.happened:
-			b.process(c.action.Tool)
-		case <-time.After(long):
-			t.Fatalf("%s: it never came to that: %s\n%s", c.name, story(b.get(c.action.ID)), c.victim.log.String())
-		}
-	}
+	b.killed(all)
 	for _, c := range all {
 		a := b.ends(c.action.ID, c.end)
 		if got := b.refunded(c.order); got != c.paid {
@@ -167,6 +156,27 @@ func TestKilledBetweenAnyTwoStepsNothingIsDoneTwice(t *testing.T) {
 		}
 		if len(a.Attempts) != c.attempts || b.sent(a.ExecutionKey) > c.attempts {
 			t.Errorf("%s: %d attempts, %d sent: %s", c.name, len(a.Attempts), b.sent(a.ExecutionKey), story(a))
+		}
+	}
+}
+
+// killed has each action carried out by an executor that is killed at its moment,
+// and then by another one.
+func (b *bench) killed(all []*crash) {
+	b.T.Helper()
+	for _, c := range all {
+		c.happened = make(chan struct{})
+	}
+	b.crashing(all)
+	for _, c := range all {
+		c.victim = b.process(c.action.Tool)
+	}
+	for _, c := range all {
+		select {
+		case <-c.happened:
+			b.process(c.action.Tool)
+		case <-time.After(long):
+			b.T.Fatalf("%s: it never came to that: %s\n%s", c.name, story(b.get(c.action.ID)), c.victim.log.String())
 		}
 	}
 }

@@ -91,9 +91,52 @@ func TestB8_OnlyTheMissingStepIsSentAgain(t *testing.T) {
 	for i, s := range all {
 		all[i].action = b.change(stepped, s)
 	}
+	b.arm(`{"system":"catalog","method":"POST","object":"SKU-4440","fault":"lie"}`)
+	lie := b.change(stepped, stepwise{product: "SKU-4440", price: 42, version: "7"})
 	b.start(b.config())
 	for _, s := range all {
 		b.changedOnce(s, b.ends(s.action.ID, action.Applied), 1, s.notices)
+	}
+	// Nobody is told of a price that is not there.
+	lie = b.ends(lie.ID, action.ResultUnknown)
+	if n := b.written(action.StepKey(lie.ExecutionKey, "notify")); n != 0 || lie.Case.Why != action.WhyMismatch || stepsOf(lie) != "price unknown, notify not_done" {
+		t.Errorf("%d notices, %+v, %s: %s", n, lie.Case, stepsOf(lie), story(lie))
+	}
+}
+
+// An executor that is killed between any two steps, and started again, finds out
+// first, and then takes only the step that is missing.
+func TestKilledBetweenStepsOnlyTheMissingOneIsTaken(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.sweeping()
+	changes := []stepwise{
+		{product: "SKU-4411", price: 105, version: "8", notices: 1},
+		{product: "SKU-4412", price: 155, version: "5", notices: 1},
+		{product: "SKU-4420", price: 655, version: "9", notices: 1},
+		{product: "SKU-4431", price: 133, version: "4", notices: 1},
+		{product: "SKU-4432", price: 80, version: "6", notices: 1},
+	}
+	all := []*crash{
+		{name: "after the price was sent, before its receipt", call: "receipts", nth: 1, attempts: 2},
+		{name: "after the price's receipt", call: "receipts", nth: 1, recorded: true, attempts: 2},
+		{name: "before the notice's attempt is recorded", call: "attempts", nth: 2, attempts: 2},
+		{name: "after the notice's attempt, before sending", call: "attempts", nth: 2, recorded: true, attempts: 3},
+		{name: "after the notice was sent, before its receipt", call: "receipts", nth: 2, attempts: 2},
+	}
+	for i, c := range all {
+		tool := fmt.Sprintf("catalog.crash_%d", i)
+		b.hurriedOf(inSteps, tool, "failed: [FAILED] } }", "failed: [FAILED], not_executed: [NOT_FOUND] } }")
+		changes[i].name = c.name
+		c.action = b.change(tool, changes[i])
+	}
+	b.killed(all)
+	for i, c := range all {
+		a := b.ends(c.action.ID, action.Applied)
+		b.changedOnce(changes[i], a, 1, changes[i].notices)
+		if len(a.Attempts) != c.attempts {
+			t.Errorf("%s: %d attempts: %s", c.name, len(a.Attempts), story(a))
+		}
 	}
 }
 

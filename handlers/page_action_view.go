@@ -53,8 +53,8 @@ func (v actionView) page(ctx context.Context) web.ActionPage {
 	c := v.tool.Contract
 	p := web.ActionPage{ID: v.a.ID, Status: v.status(), At: v.a.UpdatedAt, Effect: effectOf(c, v.lang, v.a.Payload),
 		Measure: measureOf(ctx, v.lang, v.tool, v.a), Title: web.Outside(titleOf(c, v.lang)), Tool: web.Outside(v.a.Tool),
-		ToolVersion: v.a.ToolVersion, Target: targetOf(v.a), Fields: fieldsOf(c, v.lang, v.a, v.before),
-		Who: v.who(), Why: v.why(ctx), Checks: v.checks(), Success: v.success(), Story: storyOf(v.a, v.events), Record: v.record(), Calls: shownCalls(v.a),
+		ToolVersion: v.a.ToolVersion, Target: targetOf(v.a), Fields: fieldsOf(c, v.lang, v.a, v.before), RunSteps: runStepsOf(v.a),
+		Who: v.who(), Why: v.why(ctx), Checks: v.checks(), Success: v.success(), Story: storyOf(v.a, v.events), Record: v.record(),
 		Paused: v.paused, Links: v.links}
 	if until, ok := v.a.DueAt(); ok && v.state().In(action.Proposed, action.Confirmed) {
 		p.ExpiresAt = until
@@ -81,6 +81,12 @@ func (v actionView) status() web.Status {
 	s := web.Status{State: web.State(v.state()), System: systemOf(v.a.Tool)}
 	settled := v.a.Case != nil && v.a.Case.Verdict != nil
 	switch back, read := readBack(v.a); {
+	case v.a.Concluded != "" && v.a.State.In(action.Applied, action.Failed):
+		s.How = web.HowLinked
+	case settled && v.a.State == action.ResultUnknown && v.a.Case.Verdict.Verdict == action.Partly:
+		s.How = web.HowFinding
+	case v.a.Partly():
+		s.How = web.HowInPart
 	case settled && v.a.State.In(action.Applied, action.Failed):
 		s.How, s.Person = web.HowSettled, web.Outside(v.a.Case.Verdict.By.Name)
 	case v.a.State == action.Applied && read:
@@ -235,8 +241,12 @@ func (v actionView) proof(ctx context.Context) *web.Proof {
 	if p.OpenCase != "" {
 		p.CaseURL = "/triage/" + p.OpenCase
 	}
+	steps := map[string]string{}
+	for _, t := range v.a.Attempts {
+		steps[t.ID] = t.Step
+	}
 	for _, r := range v.a.Receipts {
-		p.Receipts = append(p.Receipts, web.Receipt{Outcome: string(r.Outcome), Proves: string(r.Proves), HTTPStatus: r.HTTPStatus,
+		p.Receipts = append(p.Receipts, web.Receipt{Step: web.Outside(steps[r.AttemptID]), Outcome: string(r.Outcome), Proves: string(r.Proves), HTTPStatus: r.HTTPStatus,
 			Ref: web.Outside(r.ProviderRef), At: r.At})
 	}
 	snapshots, at := v.snapshots()

@@ -18,7 +18,7 @@ func (v caseView) steps(ctx context.Context, p *web.CasePage) web.Steps {
 	may := slices.ContainsFunc(v.persons, func(other people.Person) bool { return other.ID == v.viewer.ID })
 	running := v.a.State != action.ResultUnknown
 	held := p.Holder != nil && !p.Holder.Mine
-	s := web.Steps{Ask: &web.Step{WhyNot: v.whyNotAsk(may, running)}, Again: &web.Step{WhyNot: v.whyNotAgain(may, running, held)}, Reverse: v.reversal(ctx)}
+	s := web.Steps{Ask: &web.Step{WhyNot: v.whyNotAsk(may, running)}, Again: &web.Step{WhyNot: v.whyNotAgain(may, running, held)}, Resume: v.resumption(), Reverse: v.reversal(ctx)}
 	for _, step := range []*web.Step{s.Ask, s.Again} {
 		if step.WhyNot == "" {
 			step.Op = action.NewSecret(10)
@@ -131,14 +131,45 @@ func (v caseView) reversal(ctx context.Context) *web.Reversal {
 		r.WhyNot = "no-before"
 		return r
 	}
-	body, err := json.Marshal(map[string]any{"tool": tool.Name, "actor": map[string]string{"id": v.a.Actor.ID}, "compensates": v.a.ID, "payload": payload})
-	if err != nil {
+	if r.Curl, ok = v.proposing(tool.Name, action.LinkCompensates, payload, nil); !ok {
 		r.WhyNot = "no-tool"
-		return r
 	}
-	r.Curl = web.Outside(fmt.Sprintf("curl -X POST %s/v1/actions \\\n  -H \"Authorization: Bearer $KEY\" -H 'Content-Type: application/json' \\\n  -H 'Idempotency-Key: reverse-%s' \\\n  -d @- <<'EOF'\n%s\nEOF",
-		v.server.PublicURL, v.a.ID, body))
 	return r
+}
+
+// resumption is how a linked action that takes the missing steps is proposed; nil
+// unless it is known which they are.
+func (v caseView) resumption() *web.Reversal {
+	missing, known := v.a.Missing()
+	if len(missing) == 0 || len(missing) == len(v.a.Steps) || !known {
+		return nil
+	}
+	if len(v.tool.Contract.MaskedPlaces(v.a.Payload)) > 0 {
+		return &web.Reversal{WhyNot: "masked"}
+	}
+	version := v.a.StepVersion(missing[0].Name)
+	if v.tool.Contract.ObjectVersion == contract.VersionNone {
+		version = nil
+	}
+	curl, ok := v.proposing(v.a.Tool, action.LinkResumes, json.RawMessage(v.a.Payload), version)
+	if !ok {
+		return nil
+	}
+	return &web.Reversal{Curl: curl}
+}
+
+// proposing is a request that proposes an action linked to this one.
+func (v caseView) proposing(tool, how string, payload json.RawMessage, version *string) (web.Text, bool) {
+	request := map[string]any{"tool": tool, "actor": map[string]string{"id": v.a.Actor.ID}, how: v.a.ID, "payload": payload}
+	if version != nil {
+		request["object_version"] = *version
+	}
+	body, err := json.Marshal(request)
+	if err != nil {
+		return web.Text{}, false
+	}
+	return web.Outside(fmt.Sprintf("curl -X POST %s/v1/actions \\\n  -H \"Authorization: Bearer $KEY\" -H 'Content-Type: application/json' \\\n  -H 'Idempotency-Key: %s-%s' \\\n  -d @- <<'EOF'\n%s\nEOF",
+		v.server.PublicURL, how, v.a.ID, body)), true
 }
 
 // undoing is the payload of the action that takes this one back. The same tool

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"strings"
-	"time"
 
 	"countersign/action"
 	"countersign/action/contract"
@@ -29,7 +28,7 @@ func (v caseView) page(ctx context.Context) (web.CasePage, error) {
 	p := web.CasePage{ID: v.c.ID, ActionID: a.ID, Status: v.status(), Why: v.c.Why, OpenedAt: v.c.OpenedAt, Effect: effectOf(k, v.lang, a.Payload),
 		Measure: stakeOf(ctx, v.lang, v.tool, a), For: actorText(a.Actor), Title: web.Outside(titleOf(k, v.lang)), Tool: web.Outside(a.Tool), ToolVersion: a.ToolVersion,
 		Target: targetOf(a), System: systemOf(a.Tool), Sent: v.sent(), Answers: v.answers(), Asked: askedOf(a), Key: keyLifeOf(a), Statement: v.statement(a),
-		Support: v.support(), Story: storyOf(a, v.events), Record: v.caseRecord(), Paused: v.paused, Links: v.links}
+		Support: v.support(), Story: storyOf(a, v.events), Record: v.caseRecord(), Paused: v.paused, Links: v.links, RunSteps: runStepsOf(a)}
 	if a.Executions() > 0 {
 		p.LateUntil = a.FencedAt()
 	}
@@ -79,14 +78,14 @@ func (v caseView) sent() (all []web.Sending) {
 }
 
 func (v caseView) answers() (all []web.Answer) {
-	sent := map[string]time.Time{}
+	sent := map[string]action.Attempt{}
 	for _, t := range v.a.Attempts {
-		sent[t.ID] = t.At
+		sent[t.ID] = t
 	}
 	for _, r := range v.a.Receipts {
-		answer := web.Answer{At: r.At, Outcome: string(r.Outcome), Claimed: string(r.Claimed), HTTPStatus: r.HTTPStatus, Ref: web.Outside(r.ProviderRef)}
+		answer := web.Answer{Step: web.Outside(sent[r.AttemptID].Step), At: r.At, Outcome: string(r.Outcome), Claimed: string(r.Claimed), HTTPStatus: r.HTTPStatus, Ref: web.Outside(r.ProviderRef)}
 		if r.Outcome == action.Unknown && r.HTTPStatus == 0 {
-			answer.Waited = r.At.Sub(sent[r.AttemptID])
+			answer.Waited = r.At.Sub(sent[r.AttemptID].At)
 		}
 		all = append(all, answer)
 	}
@@ -99,7 +98,7 @@ func (v caseView) support() *web.SupportBlock {
 	if len(a.Attempts) == 0 {
 		return nil
 	}
-	b := &web.SupportBlock{Key: a.ExecutionKey, Target: targetOf(a), From: a.Attempts[0].At, To: a.Attempts[len(a.Attempts)-1].SendBy}
+	b := &web.SupportBlock{Key: action.StepKey(a.ExecutionKey, a.CurrentStep()), Target: targetOf(a), From: a.Attempts[0].At, To: a.Attempts[len(a.Attempts)-1].SendBy}
 	if m := firstAmount(v.tool.Contract, a.Payload); len(m) > 0 {
 		b.Measure = web.MeasureMoney(web.Money{Amount: m[0].Text, Currency: m[0].Currency})
 	}

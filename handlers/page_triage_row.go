@@ -34,7 +34,7 @@ func (s *server) caseRow(r *http.Request, c caller, tool *rule.Tool, a action.Ac
 }
 
 func keyLifeOf(a action.Action) web.KeyLife {
-	k := web.KeyLife{Key: a.ExecutionKey, Used: a.Retried(), System: systemOf(a.Tool)}
+	k := web.KeyLife{Key: action.StepKey(a.ExecutionKey, a.CurrentStep()), Used: a.Retried(), System: systemOf(a.Tool)}
 	if until, ok := a.KeyUntil(); ok {
 		k.Until = until
 	}

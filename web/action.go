@@ -22,6 +22,7 @@ type ActionPage struct {
 	Refused     *Refusal // what the person just tried and was not recorded
 	Paused      []Pause  // what keeps it from running
 	Fields      FieldTable
+	RunSteps    []RunStep // when it takes several requests
 	Who         Who
 	Why         Why
 	Checks      Checks
@@ -233,6 +234,7 @@ type Proof struct {
 
 // Receipt is one answer that an executor reported.
 type Receipt struct {
+	Step       Text   // whose answer it is; empty where there are no steps
 	Outcome    string // SUCCESS, FAILURE or UNKNOWN
 	Proves     string
 	HTTPStatus int

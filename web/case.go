@@ -28,6 +28,7 @@ type CasePage struct {
 	Answers   []Answer
 	Asked     Asked
 	Object    *Comparison // nil: nothing was read since
+	RunSteps  []RunStep   // when the action takes several requests
 	LateUntil time.Time   // until when a late answer is possible; zero: none was sent
 
 	Block     *TargetBlock // nil: nothing is blocked
@@ -69,6 +70,7 @@ type Sending struct {
 
 // Answer is what came back of an attempt: a receipt or a callback.
 type Answer struct {
+	Step       Text // whose answer it is; empty where there are no steps
 	At         time.Time
 	Outcome    string // SUCCESS, FAILURE or UNKNOWN, as judged
 	Claimed    string // as the executor called it; "" or the same as Outcome is not said
@@ -182,6 +184,7 @@ type Steps struct {
 	HandOver *HandOver // nil unless the viewer has it
 	Ask      *Step     // POST /triage/{case}/ask
 	Again    *Step     // sending again, same key: POST /triage/{case}/retry, and an executor does it
+	Resume   *Reversal // nil unless it is known what is left to do
 	Reverse  *Reversal
 	Settle   *SettleForm // nil when the viewer may not: see WhyNot
 	WhyNot   string      // why there is no Settle: role, held (by the Holder) or running
@@ -190,7 +193,7 @@ type Steps struct {
 // Step is something to do, or why it cannot be done now.
 type Step struct {
 	Op     string
-	WhyNot string // "" when it can be done: role, held, no-query, asked-enough, key-gone, used, key-unknown, contract, fence (see LateUntil), known, soon, wanted, running
+	WhyNot string // "" when it can be done: role, held, next, no-query, asked-enough, key-gone, used, key-unknown, contract, fence (see LateUntil), known, soon, wanted, running
 }
 
 // HandOver posts to /triage/{case}/hand-over: person (an id, "" for nobody).
@@ -199,10 +202,10 @@ type HandOver struct {
 	People []Option // who may have it
 }
 
-// Reversal proposes a linked action; it runs only after its own approval.
+// Reversal proposes a linked action, which takes it back or does the rest; it runs only after its own approval.
 type Reversal struct {
 	Curl   Text   // a request that proposes it; empty when WhyNot says why
-	WhyNot string // no-tool: no contract can reverse it; no-before: nobody read what stood before
+	WhyNot string // no-tool: no contract can reverse it; no-before: nobody read what stood before; masked: the contract hides what it would hold
 	Linked []LinkedAction
 }
 

@@ -94,8 +94,8 @@ func filledWith(s string) map[string]templ.Component {
 	status := Status{State: Accepted, System: t}
 	page := ActionPage{ID: "act_1", Status: status, Effect: bareEffect, Measure: &Measure{Value: "1", Unit: t}, Title: t, Tool: t, Target: target,
 		Warnings: []Warning{WarningLookAlike(name), WarningRejected(Rejection{By: t, ReasonCode: s}), WarningChangedSince(t, t)}, Refused: refused, Fields: fields,
-		Who: Who{For: t, ForNote: t, AskedBy: t, Owner: t, Reason: t, Decisions: decisions}, Why: Why{Rules: rules, You: StandWrongRole, Roles: []string{s}, Can: []Text{t, t, t}},
-		Proof:  &Proof{Receipts: []Receipt{{Ref: t}}, ReadBack: []ReadBack{{Field: t, Value: TextValue(t)}}, FailedCode: s},
+		RunSteps: []RunStep{{Name: t, State: "unknown", Key: t}}, Who: Who{For: t, ForNote: t, AskedBy: t, Owner: t, Reason: t, Decisions: decisions}, Why: Why{Rules: rules, You: StandWrongRole, Roles: []string{s}, Can: []Text{t, t, t}},
+		Proof:  &Proof{Receipts: []Receipt{{Step: t, Ref: t}}, ReadBack: []ReadBack{{Field: t, Value: TextValue(t)}}, FailedCode: s},
 		Story:  []Told{{Kind: s, By: t, For: t, Tool: t, Note: t, Reason: t, Ref: t, Version: t, Error: t, Why: s, Code: s, Key: s, More: []Text{t}}},
 		Record: Record{PayloadHash: "sha256:00", Payload: Payload{Canonical: payload}, RuleSource: t, Curl: t}, Statement: &Statement{Level: "accepted"}}
 	read := NewSnapshots([]Reading{{Source: t, Tool: s, Version: t, Body: payload}, {Source: t, Tool: s, Failed: t}}, FieldSource{Label: map[string]Text{"/a": t}})
@@ -111,10 +111,10 @@ func filledWith(s string) map[string]templ.Component {
 	row := CaseRow{Item: CaseItem{"cas_1", 1, "sha256:00"}, Effect: bareEffect, Measure: &Measure{Value: "1", Unit: t}, Key: KeyLife{System: t}, Why: s, Holder: t, Second: t, By: t, Verdict: "happened", Status: status}
 	found := Settlement{Verdict: s, By: t, Role: s, Kind: s, Ref: t, Note: t, Second: t}
 	open := CasePage{ID: "cas_1", ActionID: "act_1", Status: status, Why: s, Effect: bareEffect, Measure: row.Measure, For: t, Title: t, Tool: t, Target: target, System: t, Holder: &Holder{Name: t}, Refused: refused,
-		News: page.Story, Sent: []Sending{{By: t}}, Answers: []Answer{{Ref: t, Claimed: "SUCCESS"}}, Asked: Asked{Possible: true}, Object: &Comparison{Source: t, Differ: []Mismatch{{Label: t, Raw: true, Expected: TextValue(t), Observed: TextValue(name), Forms: []string{s}}}, Same: []Normalised{{Label: t, Forms: []string{s}}}},
+		News: page.Story, Sent: []Sending{{By: t}}, RunSteps: []RunStep{{Name: t, State: "unknown", Key: t}}, Answers: []Answer{{Step: t, Ref: t, Claimed: "SUCCESS"}}, Asked: Asked{Possible: true}, Object: &Comparison{Source: t, Differ: []Mismatch{{Label: t, Raw: true, Expected: TextValue(t), Observed: TextValue(name), Forms: []string{s}}}, Same: []Normalised{{Label: t, Forms: []string{s}}}},
 		Block: &TargetBlock{Scope: "target"}, Support: &SupportBlock{Key: s, Target: target, Measure: row.Measure, Ref: t}, Contradiction: &Contradiction{Side{Status: status, Source: t, Ref: t, Note: t}, Side{Source: t, Ref: t}, nil},
 		Second: &SecondPerson{First: found, Can: []Text{t, t}}, Earlier: []Settlement{found}, Snapshots: NewSnapshots([]Reading{{Source: t, Version: t, Body: payload}, {Source: t, Failed: t}, {Source: t, Version: t, Body: []byte(`{"a":1}`)}}, FieldSource{Label: map[string]Text{"/a": t}}),
-		Story: page.Story, Steps: Steps{HandOver: &HandOver{People: []Option{{"per_1", t}}}, Ask: &Step{WhyNot: "held"}, Reverse: &Reversal{Curl: t, Linked: []LinkedAction{{ID: "act_2", Effect: effect, Status: status}}}, Settle: &SettleForm{Outcomes: []VerdictOutcome{{Verdict: "happened", Status: status, Refused: refused}}}}}
+		Story: page.Story, Steps: Steps{HandOver: &HandOver{People: []Option{{"per_1", t}}}, Ask: &Step{WhyNot: "held"}, Resume: &Reversal{Curl: t}, Reverse: &Reversal{Curl: t, Linked: []LinkedAction{{ID: "act_2", Effect: effect, Status: status}}}, Settle: &SettleForm{Outcomes: []VerdictOutcome{{Verdict: "happened", Status: status, Refused: refused}}}}}
 	client := ClientRow{ID: "cli_1", Name: t, Owner: t, Roles: []string{"reader"}, Tools: []Text{t}}
 	person := PersonRow{ID: "per_1", Name: t, Username: t, Roles: []string{s}}
 	admin := []Admin{{Kind: s, By: t, What: t}}

@@ -58,6 +58,8 @@ const (
 	HowSettled  How = "settled"   // applied, failed: a person's verdict
 	HowLapsed   How = "lapsed"    // expired after approval, before it ran
 	HowFinding  How = "finding"   // result_unknown: a person found that part of it happened
+	HowInPart   How = "in_part"   // result_unknown: some steps are proven done and all others not
+	HowLinked   How = "linked"    // applied, failed: an action that is linked to it did the rest, undid it or replaced it
 )
 
 // Status is a state with what its sentence refers to.

@@ -58,6 +58,15 @@ func (a *agent) price(ctx context.Context, waiting busy) (api.Propose, bool) {
 	return setPrice(p, price, why), price > 0 && price != round(p.Price)
 }
 
+// announced is a price that those who watch the product are told of: two requests,
+// one after the other.
+func (a *agent) announced(ctx context.Context, waiting busy) (api.Propose, bool) {
+	p, ok := pick(a.products(ctx, waiting))
+	idea := setPrice(p, round(p.Price*0.95), "The autumn offer starts today. Those who watch the product asked to hear of it.")
+	idea.Tool = "catalog.set_price_and_notify"
+	return idea, ok
+}
+
 // steepPrice is one that two people have to look at.
 func (a *agent) steepPrice(ctx context.Context, waiting busy) (api.Propose, bool) {
 	p, ok := pick(a.products(ctx, waiting))

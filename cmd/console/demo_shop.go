@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"slices"
 	"strings"
 
 	"countersign/action/contract"
@@ -43,17 +42,12 @@ func openShop(ctx context.Context, dsn string, control string, log *slog.Logger)
 
 func (s *shop) stop() error { return errors.Join(s.http.stop(), s.Close()) }
 
-// inSteps is the sandbox's tool that takes several requests, which the executor
-// does not make.
-const inSteps = "catalog.set_price_and_notify"
-
 // demoDefinitions are the contracts of the sandbox that the executor can carry
 // out, and bare definitions of tools that nothing here executes.
 func demoDefinitions() (served, bare []definition, err error) {
 	if served, err = allDefinitions(sandbox.Contracts()); err != nil {
 		return nil, nil, err
 	}
-	served = slices.DeleteFunc(served, func(d definition) bool { return strings.HasPrefix(d.where, inSteps+".") })
 	files, err := fs.Sub(demoContracts, "democontracts")
 	if err != nil {
 		return nil, nil, fmt.Errorf("reading the demo's contracts: %w", err)

@@ -9,6 +9,16 @@ import (
 	"github.com/a-h/templ"
 )
 
+// inPart are steps of which one is done, one refused, one not known and one not begun.
+func inPart() []web.RunStep {
+	return []web.RunStep{
+		{Name: web.Outside("price"), State: "done", Sent: 1, Key: web.Outside("exk_01KB7W2N8VQ4T6:price")},
+		{Name: web.Outside("notify"), State: "not_done", Refused: true, Sent: 2, Key: web.Outside("exk_01KB7W2N8VQ4T6:notify")},
+		{Name: web.Outside("index"), State: "unknown", Sent: 1, Key: web.Outside("exk_01KB7W2N8VQ4T6:index")},
+		{Name: web.Outside("archive"), State: "not_done", Key: web.Outside("exk_01KB7W2N8VQ4T6:archive")},
+	}
+}
+
 func afterStories() []Story {
 	page := func(change func(p *web.ActionPage, l web.Lang)) func(l web.Lang) templ.Component {
 		return func(l web.Lang) templ.Component {
@@ -57,6 +67,14 @@ func afterStories() []Story {
 			p.Statement = &web.Statement{Level: "unknown", AsOf: Now()}
 			p.Proof = &web.Proof{Receipts: []web.Receipt{{Outcome: "UNKNOWN", HTTPStatus: 504, At: at(14, 6, 12)}}, Executions: 1, Attempts: 1, OpenCase: "cas_01KB7W2N8VQ4T6"}
 			p.Story = append(p.Story[:5], web.Told{At: at(14, 6, 12), Kind: "receipt", To: web.Unknown, By: web.Outside("shop-1"), Outcome: "UNKNOWN", HTTPStatus: 504, Why: "unknown-receipt"})
+		})},
+		{"in-part", page(func(p *web.ActionPage, _ web.Lang) {
+			p.Status, p.RunSteps = web.Status{State: web.Unknown, How: web.HowInPart}, inPart()
+			p.Statement = &web.Statement{Level: "partial", AsOf: Now()}
+			p.Proof = &web.Proof{Receipts: []web.Receipt{{Outcome: "SUCCESS", Proves: "completed", HTTPStatus: 200, At: at(14, 6, 1)}, {Outcome: "FAILURE", HTTPStatus: 422, At: at(14, 6, 2)}},
+				Executions: 2, Attempts: 2, OpenCase: "cas_01KB7W2N8VQ4T6"}
+			p.Story = append(p.Story[:5], web.Told{At: at(14, 6, 2), Kind: "attempted", By: web.Outside("shop-1"), Number: 1, Step: web.Outside("notify"), Key: "exk_01KB7W2N8VQ4T6:notify"},
+				web.Told{At: at(14, 6, 2), Kind: "receipt", To: web.Unknown, By: web.Outside("shop-1"), Outcome: "FAILURE", HTTPStatus: 422, Why: "step-failed"})
 		})},
 		{"expired", page(func(p *web.ActionPage, _ web.Lang) {
 			p.Status = web.Status{State: web.Expired}

@@ -50,6 +50,12 @@ func caseStories() []Story {
 			p.Steps.Again.WhyNot, p.Steps.Again.Op = "known", ""
 			p.Steps.Settle.Outcomes[1].Refused = web.NewRefusal("wrong-state", "evidence-happened", "The business system has proven that it happened.", nil)
 		})},
+		{"case-in-part", page(func(p *web.CasePage, _ web.Lang) {
+			p.Status, p.Why, p.RunSteps = web.Status{State: web.Unknown, How: web.HowInPart}, "step-failed", inPart()
+			p.Statement = &web.Statement{Level: "partial", AsOf: Now()}
+			p.Steps.Again = &web.Step{WhyNot: "next"}
+			p.Steps.Resume = &web.Reversal{Curl: web.Outside(reversalCurl)}
+		})},
 		{"case-second", page(func(p *web.CasePage, l web.Lang) {
 			p.Second = second(l, *p)
 			p.Steps.Settle.TwoPeople = true

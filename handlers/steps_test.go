@@ -1,0 +1,110 @@
+package handlers
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"countersign/action"
+	"countersign/execution/api"
+	"countersign/people"
+	"countersign/store/stage"
+)
+
+// inSteps changes a price and then announces it.
+const inSteps = "shop.price_and_notice"
+
+func stepsContract() string {
+	whole := stage.Contract(inSteps, "", `status_query: { tool: shop.operation, max_polls: 3 }
+  steps:
+    - { name: price, http: { method: POST, path: "/products/{product_id}/price" } }
+    - { name: notify, http: { method: POST, path: "/products/{product_id}/notices" }, status_query: { tool: shop.notices } }`)
+	return strings.Replace(whole, "http: { method: POST, path: \"/products/{product_id}/price\", body: payload }\n", "", 1)
+}
+
+// The console names the step that is next; it takes no other, and answers about
+// a step come under its own key.
+func TestB8_TheConsoleNamesTheStep(t *testing.T) {
+	e := newEnv(t)
+	e.Tool(stepsContract())
+	a, claim := e.confirmed(inSteps), action.NewID("clm")
+	work := func() api.Work {
+		t.Helper()
+		for _, w := range into[api.WorkList](e.get(people.RoleExecutor, "/v1/work?tool="+inSteps).want(200)).Items {
+			if w.ActionID == a.ID {
+				return w
+			}
+		}
+		return api.Work{}
+	}
+	key := func(step string) string { return a.ExecutionKey + ":" + step }
+	if w := work(); w.Kind != "execute" || w.ExecutionKey != a.ExecutionKey || w.Step == nil || w.Step.Name != "price" || w.Step.ExecutionKey != key("price") {
+		t.Errorf("%+v", w)
+	}
+	taken := into[api.Claimed](e.post(people.RoleExecutor, "/v1/confirmations/"+a.Confirmation.Ref+"/claim", bound(a, claim)).want(200))
+	if taken.Step == nil || taken.Step.Name != "price" || taken.Step.ExecutionKey != key("price") || taken.ExecutionKey != a.ExecutionKey {
+		t.Errorf("%+v", taken.Step)
+	}
+	attempt := func(id, step string) answer {
+		return e.post(people.RoleExecutor, "/v1/actions/"+a.ID+"/attempts", api.Attempt{AttemptID: id, ClaimID: claim, Step: step, Fingerprint: "sha256:ab"})
+	}
+	if p := attempt("t0", "notify").refused(action.WrongState); p.Reason != "step" || p.Args["step"] != "price" {
+		t.Errorf("%+v", p)
+	}
+	at(t, attempt("t0", "").refused(action.InvalidArgument), "/step")
+	attempt("t1", "price").want(201)
+	r := receipt("t1", claim, action.Success)
+	r.ObjectVersionAfter = "8"
+	a = into[api.Action](e.post(people.RoleExecutor, "/v1/actions/"+a.ID+"/receipts", r).want(201))
+	if n := a.NextStep; a.State != "executing" || n == nil || n.Name != "notify" || n.ExecutionKey != key("notify") || n.ObjectVersion == nil || *n.ObjectVersion != "8" {
+		t.Fatalf("%s, next %+v", a.State, n)
+	}
+	attempt("t2", "notify").want(201)
+	a = into[api.Action](e.post(people.RoleExecutor, "/v1/actions/"+a.ID+"/receipts", receipt("t2", claim, action.Unknown)).want(201))
+	if s := a.Steps; len(s) != 2 || s[0].State != "done" || s[1].State != "unknown" || s[1].ExecutionKey != key("notify") || *a.Attempts[1].Step != "notify" || a.Attempts[1].Number != 1 || a.NextStep != nil {
+		t.Errorf("%+v", s)
+	}
+	if w := work(); w.Kind != "ask" || *w.Read != "shop.notices" || w.Step == nil || w.Step.ExecutionKey != key("notify") {
+		t.Errorf("%+v", w)
+	}
+	found := api.Observation{ObservationID: "o1", Tool: "shop.operation", Snapshot: []byte(`{"status":"NOT_EXECUTED"}`), ObservedAt: time.Now()}
+	at(t, e.post(people.RoleExecutor, "/v1/actions/"+a.ID+"/observations", found).refused(action.InvalidArgument), "/step")
+	found.Tool, found.Step = "shop.notices", "notify"
+	e.post(people.RoleExecutor, "/v1/actions/"+a.ID+"/observations", found).want(201)
+	if w := work(); w.Kind != "retry" || w.Step == nil || w.Step.Name != "notify" {
+		t.Errorf("%+v", w)
+	}
+	e.stepsOnPages(a.ID)
+}
+
+// stepsOnPages holds the pages of an action of which one step is done and the
+// other is refused, and what they propose.
+func (e *env) stepsOnPages(id string) {
+	e.T.Helper()
+	e.evidenceOf(id, "notify", action.FoundFailed)
+	b := e.as(e.Person("olga", people.RoleOps))
+	words := []string{"Done in part: a step is missing", "Steps", "price", "Done", "sent once", "notify", "Not done: refused", "Part of your request was done."}
+	b.open("/actions/" + id).want(200).says(words...)
+	a := e.Read(id)
+	b.open("/triage/" + a.CaseID()).want(200).says(append(words, "some steps were done, and one was not", "Propose what is missing", `"resumes":"`+id+`"`)...)
+	rest := into[api.Action](e.propose(map[string]any{"tool": inSteps, "actor": map[string]string{"id": a.Actor.ID}, "payload": a.Payload, "resumes": id}).want(201))
+	if len(rest.Steps) != 1 || rest.Steps[0].Name != "notify" {
+		e.T.Errorf("the rest is %+v", rest.Steps)
+	}
+	p := e.propose(map[string]any{"tool": inSteps, "actor": map[string]string{"id": a.Actor.ID}, "payload": a.Payload}).refused(action.DuplicateOpenAction)
+	if p.Args["action"] != id && p.Args["action"] != rest.ID {
+		e.T.Error(fmt.Sprint(p.Args))
+	}
+}
+
+// evidenceOf is what the business system says of a step.
+func (e *env) evidenceOf(id, step, outcome string) {
+	e.T.Helper()
+	_, err := action.Change(e.T.Context(), e.DB, id, func(action.Snapshot) (action.Command, error) {
+		return action.AddEvidence{By: e.Executor.By(), CaseID: action.NewID("cas"), Found: action.Found{ID: action.NewID("evi"), Source: "shop.notices", Step: step, Outcome: outcome}}, nil
+	})
+	if err != nil {
+		e.T.Fatal(err)
+	}
+}
