@@ -54,7 +54,7 @@ func (v actionView) page(ctx context.Context) web.ActionPage {
 	p := web.ActionPage{ID: v.a.ID, Status: v.status(), At: v.a.UpdatedAt, Effect: effectOf(c, v.lang, v.a.Payload),
 		Measure: measureOf(ctx, v.lang, v.tool, v.a), Title: web.Outside(titleOf(c, v.lang)), Tool: web.Outside(v.a.Tool),
 		ToolVersion: v.a.ToolVersion, Target: targetOf(v.a), Fields: fieldsOf(c, v.lang, v.a, v.before), RunSteps: runStepsOf(v.a),
-		Who: v.who(), Why: v.why(ctx), Checks: v.checks(), Success: v.success(), Story: storyOf(v.a, v.events), Record: v.record(),
+		Who: v.who(), Why: v.why(ctx), Checks: v.checks(), Success: v.success(), Story: storyOf(v.a, v.events), Record: v.record(), Calls: shownCalls(v.a),
 		Paused: v.paused, Links: v.links}
 	if until, ok := v.a.DueAt(); ok && v.state().In(action.Proposed, action.Confirmed) {
 		p.ExpiresAt = until
