@@ -4,12 +4,9 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"maps"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"countersign/action"
@@ -56,69 +53,6 @@ func TestProposalsThatNeedNobody(t *testing.T) {
 	a := into[api.Action](e.propose(proposal(stage.Small, stage.Product(), 105)).want(201))
 	if a.State != "confirmed" || a.Confirmation == nil || a.Confirmation.Token == "" || a.Approvals.Required != 0 {
 		t.Errorf("%+v", a)
-	}
-}
-
-func TestIdempotencyKeys(t *testing.T) {
-	e := newEnv(t)
-	body := proposal(stage.SetPrice, stage.Product(), 105)
-	send := func(key string, body any) answer {
-		return e.post(people.RoleProposer, "/v1/actions", body, "Idempotency-Key", key)
-	}
-	first := into[api.Action](send("k1", body).want(201))
-	again := send("k1", with(body, "payload", map[string]any{"new_price": 105.0, "product_id": first.Target.ID})).want(201)
-	if into[api.Action](again).ID != first.ID || again.header.Get("Idempotent-Replayed") != "true" || again.header.Get("ETag") != `"1"` {
-		t.Errorf("repeated as %s", again.body)
-	}
-	e.Approve(e.Read(first.ID), e.Mia)
-	if later := into[api.Action](send("k1", body).want(201)); later.ID != first.ID || later.State != "confirmed" {
-		t.Errorf("repeated later as %+v", later)
-	}
-	for name, changed := range map[string]map[string]any{
-		"payload": with(body, "payload", map[string]any{"product_id": first.Target.ID, "new_price": 106}),
-		"actor":   with(body, "actor", map[string]any{"id": "u-18"}),
-		"reason":  with(body, "reason", "another"),
-		"draft":   with(body, "draft", true),
-		"tool":    with(body, "tool", stage.BigPrice),
-	} {
-		if p := send("k1", changed).refused(action.IdempotencyKeyReused); p.Args["action"] != first.ID {
-			t.Errorf("another %s: names %v", name, p.Args)
-		}
-	}
-	if p := send("k2", body).refused(action.DuplicateOpenAction); p.Args["action"] != first.ID {
-		t.Errorf("the same under another key: names %v", p.Args)
-	}
-	other := e.key(e.Client("other", e.Admin, people.RoleProposer), 0) // keys are each client's own
-	theirs := e.do(request{method: post, path: "/v1/actions", key: other, body: proposal(stage.SetPrice, stage.Product(), 105), header: pairs([]string{"Idempotency-Key", "k1"})})
-	if into[api.Action](theirs.want(201)).ID == first.ID {
-		t.Error("another client got this client's action")
-	}
-	e.post(people.RoleProposer, "/v1/actions", body).refused(action.MissingIdempotencyKey)
-	send("", body).refused(action.MissingIdempotencyKey)
-	send(strings.Repeat("k", 256), body).refused(action.Malformed)
-	send("k\tk", body).refused(action.Malformed)
-	send("ключ", body).refused(action.Malformed)
-	send(strings.Repeat("k", 255), proposal(stage.SetPrice, stage.Product(), 105)).want(201)
-}
-
-func TestManyAtOnceWithOneKey(t *testing.T) {
-	e := newEnv(t)
-	body := proposal(stage.SetPrice, stage.Product(), 105)
-	var running sync.WaitGroup
-	answers := make([]answer, 20)
-	for i := range answers {
-		running.Go(func() { answers[i] = e.post(people.RoleProposer, "/v1/actions", body, "Idempotency-Key", "one") })
-	}
-	running.Wait()
-	fresh, ids := 0, map[string]bool{}
-	for _, a := range answers {
-		ids[into[api.Action](a.want(201)).ID] = true
-		if a.header.Get("Idempotent-Replayed") == "" {
-			fresh++
-		}
-	}
-	if fresh != 1 || len(ids) != 1 {
-		t.Errorf("%d made, %d actions", fresh, len(ids))
 	}
 }
 
@@ -280,125 +214,6 @@ func TestRetiredTools(t *testing.T) {
 	if a := into[api.Action](e.get(people.RoleProposer, "/v1/actions/"+ended.ID).want(200)); a.State != "cancelled" {
 		t.Errorf("an open action is %s", a.State)
 	}
-}
-
-func TestDraftsRevisionsAndCancelling(t *testing.T) {
-	e := newEnv(t)
-	draft := into[api.Action](e.propose(with(proposal(stage.SetPrice, stage.Product(), 105), "draft", true)).want(201))
-	if draft.State != "draft" || draft.ExpiresAt != nil {
-		t.Fatalf("%+v", draft)
-	}
-	address := "/v1/actions/" + draft.ID
-	price := func(p float64) api.Revise {
-		return api.Revise{Payload: fmt.Appendf(nil, `{"product_id":%q,"new_price":%v}`, draft.Target.ID, p), Reason: "again"}
-	}
-	revised := into[api.Action](e.post(people.RoleProposer, address+"/revisions", price(106), "If-Match", `"1"`).want(201))
-	if revised.State != "draft" || revised.Revision != 2 || revised.Version != 2 || revised.ProposalHash == draft.ProposalHash {
-		t.Errorf("revised %+v", revised)
-	}
-	again := into[api.Action](e.post(people.RoleProposer, address+"/revisions", price(106), "If-Match", `"1"`).want(201))
-	if again.Version != 2 {
-		t.Errorf("repeated as version %d", again.Version)
-	}
-	e.post(people.RoleProposer, address+"/revisions", price(107), "If-Match", `"1"`).refused(action.StaleRevision)
-	if p := e.post(people.RoleProposer, address+"/submit", nil, "If-Match", `"1"`).refused(action.StaleRevision); p.Args["version"] != "2" {
-		t.Errorf("names %v", p.Args)
-	}
-	submitted := into[api.Action](e.post(people.RoleProposer, address+"/submit", "{}", "If-Match", "2").want(200))
-	if submitted.State != "proposed" || submitted.Version != 3 || submitted.ExpiresAt == nil {
-		t.Errorf("submitted %+v", submitted)
-	}
-	e.Approve(e.Read(draft.ID), e.Mia)
-	e.post(people.RoleProposer, address+"/revisions", price(108), "If-Match", `"4"`).refused(action.WrongState)
-	cancelled := into[api.Action](e.post(people.RoleProposer, address+"/cancel", api.Cancel{Reason: "no more"}, "If-Match", `"4"`).want(200))
-	if cancelled.State != "cancelled" || cancelled.Version != 5 {
-		t.Errorf("cancelled %+v", cancelled)
-	}
-	e.post(people.RoleProposer, address+"/cancel", nil, "If-Match", `"5"`).refused(action.WrongState)
-}
-
-// A new revision voids every decision on the one before.
-func TestRevisionVoidsApprovals(t *testing.T) {
-	e := newEnv(t)
-	a := e.proposed(stage.BigPrice)
-	half := e.Approve(e.Read(a.ID), e.Mia)
-	before := into[api.Action](e.get(people.RoleReader, "/v1/actions/"+a.ID).want(200))
-	if before.Approvals.Given != 1 || before.Approvals.Required != 2 || before.Approvals.Eligible != 1 || !before.Approvals.Decisions[0].Counts {
-		t.Errorf("approvals %+v", before.Approvals)
-	}
-	after := into[api.Action](e.post(people.RoleProposer, "/v1/actions/"+a.ID+"/revisions", api.Revise{Payload: a.Payload}, "If-Match", quotedVersion(half.Version)).want(201))
-	if after.Approvals.Given != 0 || after.Approvals.Eligible != 2 || len(after.Approvals.Decisions) != 1 || after.Approvals.Decisions[0].Counts {
-		t.Errorf("approvals %+v", after.Approvals)
-	}
-}
-
-func TestIfMatch(t *testing.T) {
-	e := newEnv(t)
-	address := "/v1/actions/" + e.proposed(stage.SetPrice).ID
-	e.post(people.RoleProposer, address+"/cancel", nil).refused(action.PreconditionRequired)
-	for _, wrong := range []string{`W/"1"`, `"one"`, `*`, `"1", "2"`, `"01"`, `+1`, `0`, `"-1"`, `"1`, `""`} {
-		e.post(people.RoleProposer, address+"/cancel", nil, "If-Match", wrong).refused(action.Malformed)
-	}
-	e.post(people.RoleProposer, address+"/cancel", nil, "If-Match", `"2"`).refused(action.StaleRevision)
-	for _, call := range []string{"submit", "revisions", "cancel"} {
-		e.post(people.RoleProposer, address+"/"+call, `{"payload":{}}`).refused(action.PreconditionRequired)
-	}
-	e.post(people.RoleProposer, address+"/cancel", nil, "If-Match", `1`).want(200)
-}
-
-func TestLists(t *testing.T) {
-	e := newEnv(t)
-	var ids []string
-	for range 5 {
-		ids = append(ids, e.proposed(stage.SetPrice).ID)
-	}
-	slices.Reverse(ids) // newest first
-	one, _ := e.claimed(stage.AskOther)
-	list := func(query string) []string {
-		found := []string{}
-		for _, a := range into[api.List[api.Action]](e.get(people.RoleReader, "/v1/actions?"+query).want(200)).Items {
-			found = append(found, a.ID)
-		}
-		return found
-	}
-	for query, want := range map[string][]string{
-		"state=proposed":                  ids,
-		"tool=" + stage.SetPrice:          ids,
-		"state=executing":                 {one.ID},
-		"claimed_by=" + e.Executor.ID:     {one.ID},
-		"target=product:" + one.Target.ID: {one.ID},
-		"target=" + one.Target.ID:         {one.ID},
-		"target=order:" + one.Target.ID:   {},
-		"actor=u-17&state=executing":      {one.ID},
-		"actor=u-18":                      {},
-		"task=nothing":                    {},
-		"":                                append([]string{one.ID}, ids...),
-	} {
-		if got := list(query); !slices.Equal(got, want) {
-			t.Errorf("%s: %v, want %v", query, got, want)
-		}
-	}
-	if mine := into[api.List[api.Action]](e.get(people.RoleExecutor, "/v1/actions?claimed_by=me").want(200)); len(mine.Items) != 1 {
-		t.Errorf("claimed by me: %d", len(mine.Items))
-	}
-	seen, cursor := map[string]bool{}, ""
-	for range 4 {
-		page := into[api.List[api.Action]](e.get(people.RoleReader, "/v1/actions?limit=2&cursor="+cursor).want(200))
-		for _, a := range page.Items {
-			seen[a.ID] = true
-		}
-		if page.NextCursor == nil {
-			break
-		}
-		cursor = *page.NextCursor
-	}
-	if len(seen) != 6 {
-		t.Errorf("pages of two showed %v", slices.Sorted(maps.Keys(seen)))
-	}
-	for _, wrong := range []string{"state=done", "limit=0", "limit=201", "limit=ten", "cursor=x", "stat=proposed", "tool=a&tool=b", "actor=%00", "actor=" + strings.Repeat("x", 4097)} {
-		e.get(people.RoleReader, "/v1/actions?"+wrong).refused(action.InvalidArgument)
-	}
-	e.get(people.RoleReader, "/v1/actions?tool=%zz").refused(action.Malformed)
 }
 
 // Values that the contract hides reach those who sent them and those who

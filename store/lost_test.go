@@ -9,6 +9,7 @@ import (
 	"countersign/approvals"
 	"countersign/store"
 	"countersign/store/stage"
+	"countersign/store/storetest"
 	"countersign/triage"
 )
 
@@ -224,4 +225,38 @@ func observation() (o triage.Observation) {
 	o.ID, o.Tool, o.Snapshot = action.NewID("obs"), stage.ReadPrice, []byte("{ \"price\": 100.0,\n \"note\": \"a<b\" }")
 	o.ObservedAt = time.Now()
 	return o
+}
+
+// REPORTS 32: whoever crashes in the middle of a command leaves no key locked.
+// Another process does what was asked for under the same key at once, and once.
+func TestReport32_ACrashLeavesNoKeyLocked(t *testing.T) {
+	s := set(t)
+	for cut, arm := range map[string]func(*proxy){
+		"before it was written": func(p *proxy) { p.before, p.dies = 1, true },
+		"after it was written":  func(p *proxy) { p.after, p.dies = 1, true },
+	} {
+		p := newProxy(t, s.DSN)
+		crashing := s.Open(p.DSN, store.Options{MaxConns: 3})
+		proposal := stage.Proposal(stage.Small, stage.Product(), 105)
+		p.set(arm)
+		_, _, err := crashing.Approvals.Propose(background(), s.Agent, proposal)
+		s.Refused(err, action.OutcomeUnknown)
+		snap, _, err := s.Approvals.Propose(background(), s.Agent, proposal)
+		if err != nil || s.Count(snap.Action.ID, action.KindProposed) != 1 {
+			t.Fatalf("%s: %v, %v", cut, err, s.Kinds(snap.Action.ID))
+		}
+		again, replayed, err := s.Approvals.Propose(background(), s.Agent, proposal)
+		if err != nil || !replayed || again.Action.ID != snap.Action.ID {
+			t.Errorf("%s: the key is somebody else's: %v", cut, err)
+		}
+		// The same of the confirmation: a claim that its executor died with is free
+		// again when its lease is over, and nothing of it was sent.
+		a, _ := s.Claim(snap.Action)
+		later := s.Later(11*time.Minute, storetest.Skewed)
+		must(t, action.Sweep(background(), later.DB, later.DB.Due, 100))
+		claimed, err := later.Approvals.Claim(background(), s.Executor, a.Confirmation.Ref, action.NewID("clm"), stage.Bound(a))
+		if err != nil || claimed.Action.State != action.Executing {
+			t.Errorf("%s: claimed again: %v", cut, err)
+		}
+	}
 }

@@ -1,0 +1,82 @@
+package handlers
+
+import (
+	"bufio"
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"countersign/action"
+	"countersign/people"
+	"countersign/store/stage"
+)
+
+// said reads a stream until an event of this name says something.
+func (b *browser) said(path, event string, wanted func(data string) bool) {
+	b.T.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, b.server.URL+path, nil)
+	if err != nil {
+		b.T.Fatal(err)
+	}
+	resp, err := b.client.Do(req)
+	if err != nil {
+		b.T.Fatal(err)
+	}
+	defer resp.Body.Close()
+	named := false
+	for lines := bufio.NewScanner(resp.Body); lines.Scan(); {
+		switch line := lines.Text(); {
+		case line == "event: "+event:
+			named = true
+		case named && wanted(strings.TrimPrefix(line, "data: ")):
+			return
+		case line == "":
+			named = false
+		}
+	}
+	b.T.Fatalf("%s never says the %s that is waited for", path, event)
+}
+
+// What was recorded after a decision tells what has become of it, when the page
+// is looked at again and while it is looked at.
+func TestADecisionTellsWhatBecameOfIt(t *testing.T) {
+	e := newEnv(t)
+	mia := e.as(e.Mia)
+	a := e.proposed(stage.SetPrice)
+	e.Approve(e.Read(a.ID), e.Mia)
+	told := "/approvals?decided=" + a.ID
+	mia.open(told).want(200).says("Recorded: you approved", "It is confirmed and can run now.").holds("stream?", "decided="+a.ID)
+	claim := action.NewID("clm")
+	approved := e.Read(a.ID)
+	e.post(people.RoleExecutor, "/v1/confirmations/"+approved.Confirmation.Ref+"/claim", bound(a, claim)).want(200)
+	a2, attempt := e.Start(e.Read(a.ID), claim)
+	e.Report(a2, stage.Receipt(attempt, claim, action.Success))
+	mia.open(told).want(200).says("Recorded: you approved", "Done per shop, not read back").lacks("can run now")
+	mia.said("/approvals/stream?decided="+a.ID, "now", func(data string) bool { return data == "Done per shop, not read back" })
+	e.as(e.Ken).open(told).want(200).lacks("Recorded: you approved") // it was not them
+	rejected := e.proposed(stage.SetPrice)
+	if _, err := e.Approvals.Decide(t.Context(), e.Mia.ID, rejected.ID, stage.Rejection(e.Read(rejected.ID))); err != nil {
+		t.Fatal(err)
+	}
+	mia.open("/approvals?decided="+rejected.ID).want(200).says("Recorded: you rejected", "It will not run.")
+}
+
+// The page of unknown results is told how many came after it was read, in its
+// tab and filter.
+func TestUnknownResultsAreTold(t *testing.T) {
+	e := newEnv(t)
+	olga, _ := ops(e)
+	b := e.as(olga)
+	page := b.open("/triage?tool="+stage.SetPrice).want(200).holds("/triage/stream?", "tool="+stage.SetPrice)
+	_, after, _ := strings.Cut(string(page.body), `data-stream="`)
+	address, _, _ := strings.Cut(after, `"`)
+	e.unknown(stage.SetPrice)
+	e.unknown(stage.AskOther)
+	b.said(strings.ReplaceAll(address, "&amp;", "&"), "new", func(data string) bool { return data == "1" })
+	b.open("/triage/stream").want(http.StatusUnprocessableEntity)
+	b.open("/triage?tab=settled").want(200).lacks("/triage/stream")
+}
