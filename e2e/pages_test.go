@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"countersign/action"
 	"countersign/execution/api"
@@ -148,6 +149,7 @@ type scene struct {
 	support, second, third, auditor, admin string // links
 	used, unused                           string // links that are used up, or never used
 	tool                                   string
+	task, paused                           string // ids of tasks
 	actions                                map[string]api.Action
 	ops, opsChinese, desk                  string // links, and a tool
 	cases                                  map[string]api.Action
@@ -211,7 +213,33 @@ func (c *console) setScene(t *testing.T) *scene {
 	s.actions["unknown"] = c.ends(t, doubtful.ID, api.Receipt{Outcome: "UNKNOWN", HTTPStatus: 503, Code: "EXECUTION_ERROR"})
 	s.setCases(t)
 	c.reaches(t, s.actions["expired"].ID, "expired")
+	s.setTasks(t, decider)
 	return s
+}
+
+// setTasks opens a task that goes on, and one whose budget is used up with
+// something done, something not done and something that nobody knows.
+func (s *scene) setTasks(t *testing.T, decider *tab) {
+	t.Helper()
+	c := s.console
+	open := func(l api.TaskLimits) string {
+		var k api.Task
+		c.call(t, http.StatusCreated, c.Keys.Proposer, http.MethodPost, "/v1/tasks", api.OpenTask{Title: "Answer chat 8841 \u202e<script>alert(1)</script>", Limits: l, CostUnit: "EUR"}, &k)
+		return k.ID
+	}
+	under := func(task string) api.Action {
+		return c.propose(t, api.Propose{Tool: s.tool, TaskID: task, Payload: fmt.Appendf(nil, `{"product_id":%q,"new_price":105}`, unique("SKU-"))})
+	}
+	s.task, s.paused = open(api.TaskLimits{Decisions: new(5)}), open(api.TaskLimits{Decisions: new(5), Writes: new(3), Elapsed: new(api.Duration(4 * time.Hour)), Cost: new(0.5)})
+	for _, outcome := range []api.Receipt{{Outcome: "SUCCESS", Proves: "completed", HTTPStatus: 200}, {Outcome: "UNKNOWN", HTTPStatus: 503, Code: "EXECUTION_ERROR"}} {
+		a := under(s.paused)
+		decider.open("/actions/" + a.ID).approve()
+		c.reaches(t, a.ID, "confirmed")
+		c.ends(t, a.ID, outcome)
+	}
+	s.actions["tasked"] = under(s.paused)
+	c.call(t, http.StatusTooManyRequests, c.Keys.Proposer, http.MethodPost, "/v1/actions", api.Propose{Tool: s.tool, TaskID: s.paused,
+		Actor: &api.Actor{ID: "u-17"}, Payload: fmt.Appendf(nil, `{"product_id":%q,"new_price":1}`, unique("SKU-"))}, nil)
 }
 
 func jsonOf(t *testing.T, v any) json.RawMessage {
@@ -244,6 +272,10 @@ func (s *scene) supports() []shown {
 		at("approvals-filtered", "/approvals?target=nothing-like-it"), at("history", "/history"), at("history-filtered", "/history?q=act_nothing"),
 		at("history-outcome", "/history?outcome=result_unknown"), at("overview", "/overview"), at("tools", "/tools"), at("tools-none", "/tools?q=nothing-like-it"),
 		at("tool", "/tools/"+s.tool), at("account", "/account"), at("prove", "/account/prove?next=/approvals"),
+		at("tasks", "/tasks"), at("task-paused", "/tasks/"+s.paused),
+		refusal("task-wrong", http.StatusUnprocessableEntity, func(p *tab) {
+			p.open("/tasks/"+s.paused).fill("#writes", "many").fill("#reason", "More to do").follow(`form[action$="/extend"] button`)
+		}),
 		at("guide", "/demo"), at("faults", "/demo/faults"), at("try", "/demo/try"),
 		refusal("try-wrong", http.StatusUnprocessableEntity, func(p *tab) { p.open("/demo/try").fill("#payload", `{"room": 7}`).follow("main button") })}
 	for name := range s.actions {
@@ -269,7 +301,8 @@ func (s *scene) supports() []shown {
 // chinese are pages in the other language.
 func (s *scene) chinese() []shown {
 	pages := []shown{{"approvals-chinese", http.StatusOK, func(p *tab) { p.open("/approvals").follow(".switch button") }},
-		at("history-chinese", "/history"), at("overview-chinese", "/overview"), at("tool-chinese", "/tools/"+s.tool), at("account-chinese", "/account")}
+		at("history-chinese", "/history"), at("overview-chinese", "/overview"), at("tool-chinese", "/tools/"+s.tool), at("account-chinese", "/account"),
+		at("tasks-chinese", "/tasks"), at("task-paused-chinese", "/tasks/"+s.paused)}
 	for _, name := range []string{"hostile", "rejected", "applied", "unknown", "failed"} {
 		pages = append(pages, at("action-"+name+"-chinese", s.of(name)))
 	}
@@ -295,6 +328,7 @@ func (s *scene) auditors() []shown {
 		at("auditor-shop", s.of("shop")), at("auditor-bare", s.of("bare")), at("auditor-overview", "/overview"), at("auditor-people", "/people"), at("auditor-clients", "/clients"),
 		{"auditor-person", http.StatusOK, func(p *tab) { p.open("/people").follow("main td a") }},
 		{"auditor-client", http.StatusOK, func(p *tab) { p.open("/clients").follow("main td a") }},
+		at("auditor-task", "/tasks/"+s.paused), at("task-open", "/tasks/"+s.task),
 		at("tool-full", "/tools/catalog.set_price"), at("tool-bare", "/tools/mail.send_message"),
 		at("auditor-triage", "/triage"), at("auditor-case", s.ofCase("one"))}
 }

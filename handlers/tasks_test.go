@@ -337,7 +337,7 @@ func TestPeopleTendTasks(t *testing.T) {
 	e.as(limited).send(path+"/extend", formOf("op", "x1", "writes", "1", "reason", "look")).want(404)
 
 	b := e.as(ops)
-	op := b.open(path).says("1 of 1 used", "used up", "of 1 h used").op()
+	op := b.open(path).says("1 of 1 used up", "of 1 h").op()
 	b.send(path+"/extend", formOf("op", op, "writes", "1")).wrong(422, "reason")
 	b.send(path+"/extend", formOf("op", op, "writes", "many", "reason", "More to do")).wrong(422, "writes").holds("More to do", `value="many"`)
 	b.send(path+"/extend", formOf("op", op, "decisions", "4", "reason", "More to do")).want(422)
@@ -350,7 +350,7 @@ func TestPeopleTendTasks(t *testing.T) {
 		t.Errorf("%+v", now.Limits)
 	}
 	e.under(k, stage.SetPrice).want(201)
-	b.open(path).says("Running", "Ops extended the budget", "writes +1", "One more price", "2 of 2 used")
+	b.open(path).says("Running", "Ops extended the budget", "writes +1", "One more price", "2 of 2")
 	extended := e.events(k.ID)
 	last := extended[len(extended)-1]
 	if last.Kind != "task_extended" || last.By.ID != ops.ID || last.By.Role != people.RoleOps || !strings.Contains(string(last.Body), "One more price") {

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -23,10 +25,19 @@ const (
 	shopTimeout   = 10 * time.Second
 )
 
+// The budget of one start: far more than it uses up in a day of calm.
+const (
+	agentRounds = 1500
+	agentWrites = 1000
+	agentCost   = 30.0 // EUR
+	roundCost   = 0.004
+)
+
 // agent plays the shop's assistant: it reads the shop and proposes what an
 // assistant would.
 type agent struct {
 	client *execution.Client
+	task   *execution.Task
 	shop   *shop
 	http   *http.Client
 	log    *slog.Logger
@@ -37,7 +48,12 @@ func (d *demoRun) startAgent(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	a := &agent{client: client, shop: d.shop, http: &http.Client{Timeout: shopTimeout}, log: d.log}
+	task, err := client.OpenTask(ctx, api.OpenTask{Title: "Look after the shop", CostUnit: "EUR",
+		Limits: api.TaskLimits{Decisions: new(agentRounds), Writes: new(agentWrites), Cost: new(agentCost)}}, "")
+	if err != nil {
+		return err
+	}
+	a := &agent{client: client, task: task, shop: d.shop, http: &http.Client{Timeout: shopTimeout}, log: d.log}
 	if d.fresh {
 		a.open(ctx)
 	} else {
@@ -111,19 +127,26 @@ func (a *agent) idea() func(context.Context, busy) (api.Propose, bool) {
 // busy are the targets that a proposal waits for already.
 type busy map[string]bool
 
-// propose proposes an idea, unless enough is waiting. An idea is false when it
-// finds nothing to do.
+// propose proposes an idea, unless enough is waiting, in a round of its task. An
+// idea is false when it finds nothing to do. When the budget is used up it waits
+// for somebody to extend it.
 func (a *agent) propose(ctx context.Context, idea func(context.Context, busy) (api.Propose, bool)) {
 	waiting, err := a.waiting(ctx)
 	if err != nil || len(waiting) >= agentOpen {
 		a.note("looked", err)
 		return
 	}
+	if !a.task.Round(ctx) {
+		a.note("asked for a round", cmp.Or(a.task.Err(), errBudget))
+		a.task = a.client.Task(a.task.ID)
+		return
+	}
+	a.task.Cost(roundCost)
 	p, ok := idea(ctx, waiting)
 	if !ok {
 		return
 	}
-	_, err = a.client.Propose(ctx, p, "")
+	_, err = a.task.Propose(ctx, p, "")
 	a.note("proposed "+p.Tool, err)
 }
 
@@ -141,6 +164,8 @@ func (a *agent) waiting(ctx context.Context) (busy, error) {
 	}
 	return targets, nil
 }
+
+var errBudget = errors.New("the budget of its task is used up")
 
 func (a *agent) note(what string, err error) {
 	if err != nil {

@@ -47,7 +47,12 @@ func (a *agent) serviceRequest(_ context.Context, waiting busy) (api.Propose, bo
 		{"repair", "The grinder stops after a minute, what can be done?"},
 	}
 	wish, _ := pick(wishes)
-	customer := fmt.Sprintf("c-%d", 2001+rand.IntN(24))
+	customer, begin := "", rand.IntN(24)
+	for i := range 24 { // one who waits for nothing
+		if customer = fmt.Sprintf("c-%d", 2001+(begin+i)%24); !waiting[customer] {
+			break
+		}
+	}
 	return asks("service.submit_request", "u-mia-chen", "Mia Chen", "Asked for in chat, twice.",
 		map[string]any{"customer_id": customer, "topic": wish[0], "wish": wish[1]}), !waiting[customer]
 }

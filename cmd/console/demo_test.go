@@ -305,7 +305,9 @@ func TestDemoAgent(t *testing.T) {
 	f.call(t, http.StatusOK, f.Keys.Reader, http.MethodGet, "/v1/actions?limit=50", "", &list)
 	tools := map[string]int{}
 	for _, a := range list.Items {
-		tools[a.Tool]++
+		if tools[a.Tool]++; a.TaskID == nil || *a.TaskID != *list.Items[0].TaskID {
+			t.Errorf("%s belongs to the task %v", a.Tool, a.TaskID)
+		}
 	}
 	for _, tool := range []string{"notes.save_minutes", "service.submit_request", "ledger.sign_off", "messages.send_to_conversation", "deliveries.check_delivery"} {
 		if tools[tool] != 1 {
