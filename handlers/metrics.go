@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -52,6 +53,9 @@ func (m *meters) answered(x *exchange, method string, status int, took time.Dura
 	route := x.route
 	if route == "" {
 		route = "none"
+	}
+	if !slices.Contains([]string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut}, method) {
+		method = "other" // whatever callers make up is not kept
 	}
 	m.requests.WithLabelValues(route, method, strconv.Itoa(status/100)+"xx").Observe(took.Seconds())
 }

@@ -41,6 +41,7 @@ type OverviewReads interface {
 const (
 	paceDays    = 7   // shown, today is one of them
 	mostStopped = 100 // pauses, and executors
+	mostStuck   = 200 // proposals of which is found out who can approve them, with all their content
 )
 
 // showOverview is how things stand, as far as the viewer may see them.
@@ -69,13 +70,13 @@ func (s *server) fillWaiting(r *http.Request, c caller, p *web.OverviewPage) err
 // stuck returns what nobody can approve as things are, among the most urgent
 // proposals that a filter lets through, and whether there are more of these.
 func (s *server) stuck(ctx context.Context, f approvals.QueueFilter) (found []action.Action, standings []approvals.Standing, now time.Time, more bool, err error) {
-	f.Limit = approvals.Looked + 1
+	f.Limit = mostStuck + 1
 	waiting, now, err := s.Pages.Queue(ctx, f)
 	if err != nil {
 		return nil, nil, now, false, err
 	}
-	if more = len(waiting) > approvals.Looked; more {
-		waiting = waiting[:approvals.Looked]
+	if more = len(waiting) > mostStuck; more {
+		waiting = waiting[:mostStuck]
 	}
 	all, err := s.Approvals.Standings(ctx, waiting, nil)
 	if err != nil {
@@ -96,7 +97,7 @@ func (s *server) fillStuck(r *http.Request, c caller, p *web.OverviewPage) error
 	}
 	p.Stuck.Count = web.Count{N: len(found), More: more && len(found) > 0}
 	if more {
-		p.Stuck.Looked = approvals.Looked
+		p.Stuck.Looked = mostStuck
 	}
 	if len(found) == 0 {
 		return nil

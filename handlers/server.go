@@ -91,6 +91,7 @@ const (
 	maxWait            = 60 * time.Second // of one long poll
 	reread             = 500 * time.Millisecond
 	betweenReads       = 50 * time.Millisecond
+	betweenNews        = 2 * time.Second // of a page that is open
 	defaultListed      = 50
 	maxListed          = 200
 	retryAfterBusy     = 2 * time.Second

@@ -35,7 +35,7 @@ func (s *server) stream(w http.ResponseWriter, r *http.Request, news func(ctx co
 		if _, err := w.Write([]byte(line)); err != nil || flusher.Flush() != nil {
 			return nil
 		}
-		if !s.changed(r.Context(), changed, over) {
+		if !s.changed(r.Context(), changed, over, betweenNews) {
 			return nil
 		}
 	}

@@ -54,7 +54,7 @@ func (s *server) await(ctx context.Context, c caller, wait time.Duration, look f
 	over := time.NewTimer(wait)
 	defer over.Stop()
 	for {
-		if !s.changed(ctx, changed, over) {
+		if !s.changed(ctx, changed, over, betweenReads) {
 			return ctx.Err()
 		}
 		changed = s.Reads.Changes()
@@ -64,11 +64,12 @@ func (s *server) await(ctx context.Context, c caller, wait time.Duration, look f
 	}
 }
 
-// changed waits until it is worth looking again; false when the wait is over.
-func (s *server) changed(ctx context.Context, changed <-chan struct{}, over *time.Timer) bool {
-	soon := time.NewTimer(betweenReads) // however much is being written
+// changed waits until it is worth looking again, with the next change but not
+// before soonest, however much is written; false when the wait is over.
+func (s *server) changed(ctx context.Context, changed <-chan struct{}, over *time.Timer, soonest time.Duration) bool {
+	soon := time.NewTimer(soonest)
 	defer soon.Stop()
-	later := time.NewTimer(reread)
+	later := time.NewTimer(max(soonest, reread))
 	defer later.Stop()
 	for _, worth := range []<-chan time.Time{soon.C, later.C} {
 		hint := changed

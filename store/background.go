@@ -55,7 +55,7 @@ func (db *DB) Loop(ctx context.Context, log *slog.Logger, name string, every tim
 
 // held runs work at every tick as long as this connection holds the lock.
 func (db *DB) held(ctx context.Context, name string, ticker *time.Ticker, work func(context.Context) error) error {
-	conn, err := db.pool.Conn(ctx)
+	conn, err := db.locks.Conn(ctx)
 	if err != nil {
 		return err
 	}

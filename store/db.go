@@ -25,6 +25,7 @@ import (
 // statement prepared once per connection.
 type DB struct {
 	pool       *sqlx.DB
+	locks      *sql.DB  // connections that only hold a lock, so that work finds its own
 	statements sync.Map // SQL text → *sqlx.Stmt
 	patience   time.Duration
 	pulse      pulse
@@ -55,6 +56,10 @@ func Open(ctx context.Context, dsn string, o Options) (*DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the database: %w", err)
 	}
+	locks, err := sql.Open("postgres", dsn)
+	if err != nil {
+		return nil, fmt.Errorf("opening the database: %w", err)
+	}
 	pool.SetMaxOpenConns(o.MaxConns)
 	pool.SetMaxIdleConns(o.MaxConns)
 	pool.SetConnMaxIdleTime(5 * time.Minute)
@@ -63,7 +68,7 @@ func Open(ctx context.Context, dsn string, o Options) (*DB, error) {
 	}
 	// Longer than any statement: it only ends a wait for a connection, or for a
 	// server that is gone.
-	return &DB{pool: pool, patience: 2 * o.StatementTimeout}, nil
+	return &DB{pool: pool, locks: locks, patience: 2 * o.StatementTimeout}, nil
 }
 
 // withOptions adds server settings to a URL, keeping those it has.
@@ -82,7 +87,7 @@ func withOptions(dsn, options string) (string, error) {
 }
 
 // Close ends all connections.
-func (db *DB) Close() error { return db.pool.Close() }
+func (db *DB) Close() error { return errors.Join(db.pool.Close(), db.locks.Close()) }
 
 // Ping reports whether the database answers.
 func (db *DB) Ping(ctx context.Context) error { return db.pool.PingContext(ctx) }

@@ -47,9 +47,9 @@ func startBackground(db *database, service *approvals.Service, outcomes *triage.
 	loop("reconcile", time.Second, func(ctx context.Context) error {
 		return errors.Join(reconciler.Step(ctx), db.DropStaged(ctx, droppedAtOnce))
 	})
-	loop("tidy credentials", time.Hour, db.TidyCredentials)
-	loop("tidy callbacks", time.Hour, db.TidyCallbacks)
-	loop("tidy executors", time.Hour, db.TidyExecutors)
+	loop("tidy", time.Hour, func(ctx context.Context) error {
+		return errors.Join(db.TidyCredentials(ctx), db.TidyCallbacks(ctx), db.TidyExecutors(ctx))
+	})
 	return b
 }
 

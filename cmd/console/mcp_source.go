@@ -118,7 +118,7 @@ func (s mcpSource) transport(ctx context.Context, said *transcript) (mcp.Transpo
 // somebody else's.
 func notOurs(environment []string) []string {
 	return slices.DeleteFunc(environment, func(v string) bool {
-		return strings.HasPrefix(v, "COUNTERSIGN_") || strings.HasPrefix(v, "DATABASE_URL=") || strings.HasPrefix(v, "MCP_TOKEN=")
+		return strings.HasPrefix(v, "COUNTERSIGN_") || strings.HasPrefix(v, "PG") || strings.HasPrefix(v, "DATABASE_URL=") || strings.HasPrefix(v, "MCP_TOKEN=")
 	})
 }
 
