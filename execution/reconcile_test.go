@@ -8,6 +8,7 @@ import (
 	"countersign/action"
 	"countersign/execution/sandbox"
 	"countersign/people"
+	"countersign/store/storetest"
 	"countersign/triage"
 )
 
@@ -104,5 +105,40 @@ func TestA8_ARecordThatDivergedSilentlyIsFoundAndBecomesACase(t *testing.T) {
 	before := b.get(actions[sandbox.DivergeAmount].ID).Version
 	if again := b.reconciled(quick); again.Totals.Exceptions() < 2 || b.get(actions[sandbox.DivergeAmount].ID).Version != before {
 		t.Errorf("again: %+v", again.Totals)
+	}
+}
+
+// A8: a sweep that nobody asked for is listed by whichever executor is there, and
+// each operation counts once however many are at it.
+func TestA8_ASweepFindsIt(t *testing.T) {
+	b := newBench(t)
+	quick := "desk.refund"
+	b.hurried(quick, "settle: 2m", "page: 2\n    settle: 1s", "every: 5m", "every: 1m")
+	config := b.serving(quick)
+	config.Systems[0].Tools = append(config.Systems[0].Tools, "refunds.list_operations")
+	b.full("SW", 7)
+	stop := b.start(config)
+	var all []action.Action
+	for i := range 7 {
+		all = append(all, b.approved(quick, fmt.Sprintf("SW-%06d", i+1)))
+	}
+	for i, a := range all {
+		all[i] = b.awaitState(a.ID, action.Applied)
+	}
+	b.must(stop())
+	b.must(b.refunds.Diverge(t.Context(), sandbox.DivergeStatus, all[3].ExecutionKey))
+	soon := b.Later(2*time.Second, storetest.Skewed)
+	b.must(soon.Reconciler.Sweep(t.Context()))
+	sweep, _, err := b.DB.Sweeps(t.Context(), quick)
+	b.must(err)
+	b.fail("pages", once(2, answerLost))
+	b.start(config)
+	b.start(config)
+	sweep = b.over(sweep)
+	if sweep.State != triage.RunDone || sweep.By.ID != "sweep" || sweep.Listed != 7 || sweep.Pages != 4 || sweep.Totals.Matched != 6 || sweep.Totals.Mismatch != 1 {
+		t.Errorf("the sweep: %s, %d operations in %d pages, %+v, %s", sweep.State, sweep.Listed, sweep.Pages, sweep.Totals, sweep.Problem)
+	}
+	if a := b.get(all[3].ID); a.State != action.ResultUnknown || a.Case == nil || a.Case.Kind != action.CaseContradiction {
+		t.Errorf("what diverged is %s", a.State)
 	}
 }

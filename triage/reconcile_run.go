@@ -366,8 +366,8 @@ const FromList = "list:"
 // errMoved ends telling an action what it does not need to know any more.
 var errMoved = errors.New("the action moved on")
 
-// tell adds what a list says of an operation to its action, as evidence. What
-// was weighed before changes nothing.
+// tell adds what a list says of an operation to its action, as evidence. It is
+// named by what it says: the same again changes nothing.
 func (r *Reconciler) tell(ctx context.Context, s scales, j Joined, w *weighed, d *Difference) error {
 	page := s.by.Pageful()
 	if j.Theirs != nil {
@@ -382,9 +382,6 @@ func (r *Reconciler) tell(ctx context.Context, s scales, j Joined, w *weighed, d
 			return nil, errMoved
 		case w.says == action.FoundNotExecuted && !a.State.In(action.Accepted, action.Applied):
 			return nil, errMoved // that a list lacks it settles nothing
-		}
-		if was, told := a.Done("evidence:" + f.ID); told && was.Version > 0 {
-			return nil, errMoved // weighed then
 		}
 		undone, err := undoneBy(ctx, r.ledger, a)
 		if err != nil {
