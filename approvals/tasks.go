@@ -66,7 +66,7 @@ type NewTask struct {
 const (
 	maxTaskTitle  = 200 // bytes
 	maxTaskUnit   = 16
-	maxTaskCount  = 100_000
+	maxTaskCount  = 10_000
 	maxTaskTime   = 30 * 24 * time.Hour
 	maxTaskCost   = 1_000_000_000 * CostUnit
 	maxTaskReason = 500

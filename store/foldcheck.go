@@ -12,9 +12,10 @@ import (
 	"github.com/lib/pq"
 )
 
-// Difference is one place where an action's row is not what its events say.
+// Difference is one place where the row of an action, or of a task, is not what
+// its events say.
 type Difference struct {
-	Action string
+	Action string // its id
 	Column string // "row" or "events" when the whole is missing or unreadable
 	Row    string
 	Events string
@@ -23,7 +24,8 @@ type Difference struct {
 // FoldResult counts what FoldCheck looked at and found.
 type FoldResult struct {
 	Actions     int
-	Events      int
+	Tasks       int
+	Events      int // of actions
 	Differences int
 }
 
@@ -31,9 +33,9 @@ type FoldResult struct {
 // view of the database.
 const foldBatch = 200
 
-// FoldCheck recomputes every action from its events, or the one with an id,
-// and compares it with its row, column by column. Each difference is reported
-// as it is found. Actions that change meanwhile are seen before or after.
+// FoldCheck recomputes every action and every task from its events, or the one
+// with an id, and compares it with its row, column by column. Each difference is
+// reported as it is found. What changes meanwhile is seen before or after.
 func (db *DB) FoldCheck(ctx context.Context, id string, report func(Difference)) (FoldResult, error) {
 	var result FoldResult
 	note := func(d Difference) {
@@ -53,6 +55,10 @@ func (db *DB) FoldCheck(ctx context.Context, id string, report func(Difference))
 			result.Events += compareFold(one, note)
 		}
 		after = rows[len(rows)-1].Row.ID
+	}
+	var err error
+	if result.Tasks, err = db.foldTasks(ctx, id, note); err != nil {
+		return result, err
 	}
 	return result, db.orphans(ctx, id, note)
 }
@@ -167,7 +173,7 @@ func compareFold(rows []foldRow, note func(Difference)) int {
 	}
 	wanted := folded(a)
 	wanted.CreateOp = events[0].Op
-	compareColumns(row, wanted, note)
+	compareColumns(row.ID, row, wanted, note)
 	if len(a.Payload) > 0 && action.PayloadHash(a.Payload) != a.PayloadHash {
 		note(Difference{Action: row.ID, Column: "payload", Row: a.PayloadHash, Events: action.PayloadHash(a.Payload)})
 	}
@@ -187,12 +193,12 @@ func folded(a action.Action) projected {
 }
 
 // compareColumns compares column by column, as text.
-func compareColumns(row, events projected, note func(Difference)) {
+func compareColumns(id string, row, events any, note func(Difference)) {
 	there, wanted := reflect.ValueOf(row), reflect.ValueOf(events)
 	for i := range there.NumField() {
 		a, b := columnText(there.Field(i).Interface()), columnText(wanted.Field(i).Interface())
 		if a != b {
-			note(Difference{Action: row.ID, Column: there.Type().Field(i).Tag.Get("db"), Row: a, Events: b})
+			note(Difference{Action: id, Column: there.Type().Field(i).Tag.Get("db"), Row: a, Events: b})
 		}
 	}
 }

@@ -21,7 +21,7 @@ func foldCheck(ctx context.Context, c *call) error {
 			return err
 		}
 		fmt.Fprintf(c.out, "%d actions, %d events, %d differences\n", result.Actions, result.Events, result.Differences)
-		if *id != "" && result.Actions == 0 {
+		if *id != "" && result.Actions+result.Tasks == 0 {
 			return fmt.Errorf("there is no action %s", *id)
 		}
 		if result.Differences > 0 {
