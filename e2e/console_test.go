@@ -22,6 +22,7 @@ import (
 // console is a running program.
 type console struct {
 	url, dir string
+	env      []string // beside what every program gets
 	Console  string
 	Sandbox  string
 	Users    []struct {
@@ -49,9 +50,9 @@ func (o *printed) String() string {
 	return o.text.String()
 }
 
-// launch starts the program in a folder of its own and waits until it prints
-// what ready matches.
-func (s *shared) launch(ready *regexp.Regexp, args ...string) (dir string, found []string, err error) {
+// launch starts the program in a folder of its own, with env beside what every
+// program gets, and waits until it prints what ready matches.
+func (s *shared) launch(env []string, ready *regexp.Regexp, args ...string) (dir string, found []string, err error) {
 	program, err := s.program()
 	if err != nil {
 		return "", nil, err
@@ -61,7 +62,7 @@ func (s *shared) launch(ready *regexp.Regexp, args ...string) (dir string, found
 	}
 	var out printed
 	cmd := exec.Command(program, append(args, "--addr", "127.0.0.1:0", "--data", dir)...)
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME")}
+	cmd.Env = append(ordinary(), env...)
 	cmd.Stdout, cmd.Stderr = &out, &out
 	if err := cmd.Start(); err != nil {
 		return "", nil, err
@@ -101,7 +102,7 @@ func (s *shared) launch(ready *regexp.Regexp, args ...string) (dir string, found
 }
 
 func (s *shared) startDemo() (*console, error) {
-	dir, _, err := s.launch(regexp.MustCompile("Ctrl-C stops everything"), "demo", "--no-traffic")
+	dir, _, err := s.launch(nil, regexp.MustCompile("Ctrl-C stops everything"), "demo", "--no-traffic")
 	if err != nil {
 		return nil, err
 	}
@@ -117,14 +118,17 @@ func (s *shared) startDemo() (*console, error) {
 	return c, nil
 }
 
+// ordinary is the environment that every program gets.
+func ordinary() []string { return []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME")} }
+
 // serve starts an empty console of one's own.
-func serve(t *testing.T) *console {
+func serve(t *testing.T, env ...string) *console {
 	t.Helper()
-	dir, found, err := here.launch(regexp.MustCompile(`public-url +(http://\S+)`), "serve")
+	dir, found, err := here.launch(env, regexp.MustCompile(`public-url +(http://\S+)`), "serve")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &console{url: found[1], dir: dir}
+	return &console{url: found[1], dir: dir, env: env}
 }
 
 // admin runs a command of the program on the console's database.
@@ -135,7 +139,7 @@ func (c *console) admin(t *testing.T, args ...string) string {
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(t.Context(), program, append(args, "--data", c.dir)...)
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME")}
+	cmd.Env = append(ordinary(), c.env...)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("console %s: %v\n%s", strings.Join(args, " "), err, out)

@@ -17,6 +17,8 @@ import (
 	"testing"
 	"time"
 
+	"countersign/store/storetest"
+
 	"github.com/chromedp/chromedp"
 )
 
@@ -45,7 +47,7 @@ var here = func() *shared {
 }()
 
 func TestMain(m *testing.M) {
-	code := m.Run()
+	code := storetest.Run(m)
 	here.end()
 	os.Exit(code)
 }

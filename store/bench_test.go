@@ -414,7 +414,7 @@ func newQueue(b *testing.B, n int) *longQueue {
 	if err != nil {
 		b.Fatal(err)
 	}
-	multiply(b, storetest.Owner(q.DSN), a.ID, n)
+	storetest.Multiply(b, storetest.Owner(q.DSN), a.ID, n)
 	next := regexp.MustCompile(`/approvals\?after=([A-Za-z0-9_-]+)`)
 	path := "/approvals"
 	for page := 2; page <= 200; page++ {

@@ -19,7 +19,7 @@ func TestACasePageReadsWhatItShows(t *testing.T) {
 	a, claim := s.Claim(s.Confirmed(stage.SetPrice, stage.Product()))
 	a, attempt := s.Start(a, claim)
 	a = s.Report(a, stage.Receipt(attempt, claim, action.Unknown))
-	multiply(t, storetest.Owner(s.DSN), a.ID, open)
+	storetest.Multiply(t, storetest.Owner(s.DSN), a.ID, open)
 	narrow := s.Open(s.DSN, store.Options{MaxConns: 1}) // whose counts can be flushed
 	db := owner(t, s)
 	cost := func(what string, read func()) {

@@ -32,7 +32,7 @@ func TestAQueuePageReadsWhatItShows(t *testing.T) {
 	t.Parallel()
 	s := set(t)
 	const waiting, page = 100_000, 50
-	multiply(t, storetest.Owner(s.DSN), s.Propose(stage.Proposal(stage.SetPrice, stage.Product(), 105)).ID, waiting)
+	storetest.Multiply(t, storetest.Owner(s.DSN), s.Propose(stage.Proposal(stage.SetPrice, stage.Product(), 105)).ID, waiting)
 	narrow := s.Open(s.DSN, store.Options{MaxConns: 1}) // whose counts can be flushed
 	db := owner(t, s)
 	db.SetMaxOpenConns(1)

@@ -663,7 +663,7 @@ func caseGroup(p TriagePage, g CaseGroup) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = Say(msg("triage.cases", "n", len(g.Rows), "count", bold{len(g.Rows)})).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = Say(msg(p.casesKey(), "n", len(g.Rows), "count", bold{len(g.Rows)})).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -1259,6 +1259,14 @@ func (p TriagePage) underKey() string {
 		return "triage.shown_settled"
 	}
 	return "triage.shown"
+}
+
+// casesKey counts the cases of a cause, or those of them that this page shows.
+func (p TriagePage) casesKey() string {
+	if p.NextURL != "" || !p.FirstPage {
+		return "triage.cases_here"
+	}
+	return "triage.cases"
 }
 
 func (g CaseGroup) words() Msg {

@@ -1,4 +1,4 @@
-package store_test
+package storetest
 
 import (
 	"context"
@@ -7,9 +7,10 @@ import (
 	"github.com/jmoiron/sqlx"
 )
 
-// multiply makes n copies of an action that waits for somebody, with events and bodies, each
-// with an id, a key and an expiry of its own.
-func multiply(t testing.TB, ownerDSN, id string, n int) {
+// Multiply makes n copies of an action that waits for somebody, with events and
+// bodies, each with an id, a key and an expiry of its own. It needs the database
+// as its owner: see Owner.
+func Multiply(t testing.TB, ownerDSN, id string, n int) {
 	t.Helper()
 	db, err := sqlx.Open("postgres", ownerDSN)
 	if err != nil {
@@ -17,7 +18,7 @@ func multiply(t testing.TB, ownerDSN, id string, n int) {
 	}
 	defer db.Close()
 	const copies = `generate_series(1, $2) i`
-	const newID = `'act_9' || lpad(i::text, 25, '0')`
+	const newID = `'act_7' || lpad(i::text, 25, '0')`
 	for _, statement := range []string{
 		`INSERT INTO actions (id, state, version, revision, create_op, tool, tool_version, client_id, scope, task_id, actor_id, target_type,
 		    target_id, object_version, payload_hash, proposal_hash, content_version, created_at, updated_at, expires_at, due_at, work,
