@@ -191,6 +191,7 @@ type Action struct {
 	Scope          string
 	TaskID         string
 	RequestID      string
+	Trace          string // W3C traceparent of the request that proposed it; "" for none
 	Digest         string // of the request that proposed it
 	Links          Links
 	Actor          Actor

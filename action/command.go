@@ -53,6 +53,7 @@ type Propose struct {
 	Entry     string
 	TaskID    string
 	RequestID string
+	Trace     string // W3C traceparent of the request; "" for none
 	Links     Links
 	Key       string // execution key
 	Ref       string // confirmation ref, used when nobody has to approve

@@ -13,7 +13,7 @@ func (c Propose) decide(s Snapshot) (Transition, error) {
 		return Transition{}, Refuse(WrongState, "This action exists already.")
 	}
 	s.Action.ID = c.ID
-	d := content{Client: c.By, Entry: c.Entry, Scope: c.Scope, TaskID: c.TaskID, RequestID: c.RequestID, Digest: c.Digest, Links: c.Links,
+	d := content{Client: c.By, Entry: c.Entry, Scope: c.Scope, TaskID: c.TaskID, RequestID: c.RequestID, Trace: c.Trace, Digest: c.Digest, Links: c.Links,
 		Revision: 1, Tool: c.Tool, ToolVersion: c.ToolVersion, ActorID: c.Actor.ID, Target: c.Target,
 		ObjectVersion: c.ObjectVersion, PayloadHash: PayloadHash(c.Payload), ExecutionKey: c.Key,
 		ExpiresIn: c.ExpiresIn, Terms: c.Terms, Needs: c.Needs}

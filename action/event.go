@@ -61,6 +61,7 @@ type content struct {
 	Scope         string        `json:"scope,omitempty"`
 	TaskID        string        `json:"task_id,omitempty"`
 	RequestID     string        `json:"request_id,omitempty"`
+	Trace         string        `json:"trace,omitempty"`
 	Digest        string        `json:"digest,omitempty"` // of the request as sent
 	Links         Links         `json:"links,omitzero"`
 	Revision      int           `json:"revision"`

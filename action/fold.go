@@ -153,7 +153,7 @@ func (a *Action) absorbContent(e Event) error {
 	}
 	a.Entry, a.Scope, a.Terms = d.Entry, d.Scope, d.Terms
 	if a.Version == 1 {
-		a.Client, a.TaskID, a.RequestID, a.Digest, a.Links, a.CreatedAt = d.Client, d.TaskID, d.RequestID, d.Digest, d.Links, e.At
+		a.Client, a.TaskID, a.RequestID, a.Trace, a.Digest, a.Links, a.CreatedAt = d.Client, d.TaskID, d.RequestID, d.Trace, d.Digest, d.Links, e.At
 		a.Actor = Actor{ID: d.ActorID, Name: b.ActorName}
 	}
 	a.Revision, a.Tool, a.ToolVersion, a.Target = d.Revision, d.Tool, d.ToolVersion, d.Target

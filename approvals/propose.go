@@ -30,6 +30,7 @@ type Proposal struct {
 	Draft         bool
 	Links         action.Links
 	RequestID     string
+	Trace         string `json:"-"` // W3C traceparent of the request; no part of what is wanted
 
 	canonical json.RawMessage // of Payload, or why there is none
 	unfit     error
@@ -127,7 +128,7 @@ func (s *Service) prepare(ctx context.Context, client people.Client, p Proposal,
 		}
 	}
 	cmd := action.Propose{Op: op, By: client.By(), ID: action.NewID("act"), Draft: p.Draft, Tool: tool.Name, Actor: p.Actor,
-		Entry: p.Entry, TaskID: p.TaskID, RequestID: p.RequestID, Links: p.Links, Key: action.NewID("exk"), Ref: action.NewRef(),
+		Entry: p.Entry, TaskID: p.TaskID, RequestID: p.RequestID, Trace: p.Trace, Links: p.Links, Key: action.NewID("exk"), Ref: action.NewRef(),
 		Digest: digest, Content: c}
 	t, err := action.Decide(action.Snapshot{Now: tool.Now.UTC()}, cmd)
 	return t, tool.Now.UTC(), err

@@ -17,6 +17,9 @@ import (
 	"time"
 
 	"countersign/action"
+
+	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
 )
 
 const (
@@ -33,6 +36,7 @@ type Options struct {
 	Clock     Clock                                          // nil: the system's
 	Transport http.RoundTripper                              // to the console; nil: a transport of its own
 	Agent     string                                         // User-Agent; "": "countersign"
+	Traces    trace.TracerProvider                           // collects spans; nil: nobody does
 	OnAttempt func(tool, outcome string, took time.Duration) // called after each attempt, for measuring; nil: nothing is
 	SystemTLS *tls.Config                                    // for business systems: roots, client certificates; nil: the system's roots
 }
@@ -49,6 +53,9 @@ func (o Options) complete() Options {
 			Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true,
 			MaxIdleConnsPerHost: 16, IdleConnTimeout: time.Minute, TLSHandshakeTimeout: 10 * time.Second,
 		}
+	}
+	if o.Traces == nil {
+		o.Traces = noop.NewTracerProvider()
 	}
 	o.Agent = cmp.Or(o.Agent, "countersign")
 	return o
@@ -180,6 +187,7 @@ func (c *Client) send(ctx context.Context, r request, body []byte, mediaType str
 	if r.version > 0 {
 		req.Header.Set("If-Match", strconv.Quote(strconv.FormatInt(r.version, 10)))
 	}
+	carry(ctx, req.Header)
 	resp, err := c.http.Do(req)
 	if err != nil {
 		return answer{}, err

@@ -130,6 +130,8 @@ func subject(w api.Work) string {
 // perform does one piece of work. What failed is tried again later; when there
 // is more to do, the console says.
 func (e *Executor) perform(ctx, stopping context.Context, w api.Work) {
+	ctx, span := e.working(ctx, w)
+	defer span.End()
 	err := e.dispatch(ctx, stopping, w)
 	log := e.opt.Logger.With("kind", w.Kind, "subject", subject(w), "tool", w.Tool)
 	failed, wait := err != nil, time.Duration(0)

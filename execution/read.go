@@ -70,7 +70,9 @@ func (t *Tools) fetch(ctx context.Context, c *contract.Contract, system System, 
 		r.failure = "its request cannot be made"
 		return r
 	}
+	ctx, span := t.calling(ctx, "read", c.Name, req.Header)
 	got := t.readOnce(ctx, system, req, c.Execution.Timeout.Duration)
+	called(span, got)
 	r.wire = action.Wire{Digest: fingerprint(wire, req.URL), TookMillis: millis(elapsed(r.at, t.opt.Clock.Now())), RequestID: got.requestID()}
 	outcome := c.Classify(got.answer(1))
 	switch {

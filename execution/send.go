@@ -112,7 +112,10 @@ func (r *run) send(ctx context.Context, wire *wireCall, asked time.Time, within 
 	}}
 	ctx, cancel := context.WithTimeout(ctx, r.contract.Execution.Timeout.Duration)
 	defer cancel()
-	return sendOnce(ctx, wire.request, g, r.opt.SystemTLS)
+	ctx, span := r.calling(ctx, "attempt", r.work.Tool, wire.request.Header)
+	got := sendOnce(ctx, wire.request, g, r.opt.SystemTLS)
+	called(span, got)
+	return got
 }
 
 // receipt is what is reported of an attempt.

@@ -36,7 +36,7 @@ func (s *server) propose(w http.ResponseWriter, r *http.Request, c caller) error
 	}
 	p := approvals.Proposal{Key: key, Tool: body.Tool, Actor: action.Actor{ID: body.Actor.ID, Name: deref(body.Actor.Name)},
 		ObjectVersion: body.ObjectVersion, Payload: body.Payload, Reason: body.Reason, ExpiresIn: lifeOf(body.ExpiresIn), TaskID: body.TaskID,
-		Entry: body.Entry, Draft: body.Draft, Links: links, RequestID: requestID(r)}
+		Entry: body.Entry, Draft: body.Draft, Links: links, RequestID: requestID(r), Trace: traceparent(r.Context())}
 	if body.Target != nil {
 		p.Target = &action.Target{Type: body.Target.Type, ID: body.Target.ID}
 	}

@@ -52,7 +52,7 @@ func (s *server) work(w http.ResponseWriter, r *http.Request, c caller) error {
 
 func workOf(a action.Action) api.Work {
 	item := api.Work{Kind: string(a.Work()), ActionID: a.ID, Tool: a.Tool, ToolVersion: a.ToolVersion, Version: a.Version, Actor: actorOf(a.Actor),
-		Target: apiTarget(a.Target), ObjectVersion: a.ObjectVersion, Payload: a.Payload, ExecutionKey: a.ExecutionKey, ProposalHash: a.ProposalHash}
+		Target: apiTarget(a.Target), ObjectVersion: a.ObjectVersion, Payload: a.Payload, ExecutionKey: a.ExecutionKey, ProposalHash: a.ProposalHash, Traceparent: orNull(a.Trace)}
 	if a.Confirmation != nil {
 		item.ConfirmationRef = &a.Confirmation.Ref
 	}

@@ -18,6 +18,7 @@ import (
 type exchange struct {
 	id      string
 	route   string      // its name in the table; "" when there is none
+	trace   string      // hex; "" when the request is in none
 	endless bool        // it ends when the reader leaves
 	who     string      // id of the client or person
 	code    action.Code // of what was refused
@@ -96,6 +97,9 @@ func (s *server) log(r *http.Request, x *exchange, w middleware.WrapResponseWrit
 		slog.Int("status", status), slog.Int("bytes", w.BytesWritten()), slog.Duration("took", took), slog.String("from", host(r.RemoteAddr))}
 	if x.who != "" {
 		attributes = append(attributes, slog.String("who", x.who))
+	}
+	if x.trace != "" {
+		attributes = append(attributes, slog.String("trace_id", x.trace))
 	}
 	if x.code != "" {
 		attributes = append(attributes, slog.String("code", string(x.code)))

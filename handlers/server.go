@@ -19,6 +19,8 @@ import (
 	"github.com/go-chi/chi/v5"
 	"github.com/go-chi/httprate"
 	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
 )
 
 // Config is what the handlers need of the rest. Everything is required except
@@ -43,6 +45,7 @@ type Config struct {
 	Ready     func(context.Context) error // says why the console cannot serve now
 	Stopping  <-chan struct{}             // closed when the console shuts down: those who wait are answered; nil: never
 	Demo      Demo                        // the company beside a demo's console; nil: this is no demo
+	Traces    trace.TracerProvider        // collects spans; nil: nobody does
 	Metrics   *prometheus.Registry        // gets what the console measures beside what it has; nil: a registry of its own
 	PublicURL string                      // as browsers and programs reach the console, such as https://console.example
 }
@@ -76,6 +79,7 @@ type server struct {
 	bodyTime  time.Duration         // for a body to arrive
 	openapi   []byte
 	meters    *meters
+	tracer    trace.Tracer
 	mux       *chi.Mux
 }
 
@@ -120,6 +124,10 @@ func newServer(cfg Config, table []route) (*server, error) {
 	s := &server{Config: cfg, catalogue: cfg.Approvals.Catalogue(), secure: base.Scheme == "https",
 		origins: http.NewCrossOriginProtection(), bodyTime: bodyTime,
 		failures: httprate.NewRateLimiter(maxFailedKeys, time.Minute, httprate.WithResponseHeaders(httprate.ResponseHeaders{}))}
+	if cfg.Traces == nil {
+		cfg.Traces = noop.NewTracerProvider()
+	}
+	s.tracer = cfg.Traces.Tracer("countersign/handlers")
 	s.meters = newMeters(cfg.Metrics, cfg.Overview, cfg.Log)
 	if err := s.origins.AddTrustedOrigin(base.Scheme + "://" + base.Host); err != nil {
 		return nil, fmt.Errorf("the public URL: %w", err)
@@ -158,25 +166,30 @@ func (s *server) serve(rt route) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		exchangeOf(r).route, exchangeOf(r).endless = rt.name, rt.holds == forever
 		s.headers(w, rt)
-		ctx, cancel := context.WithCancel(r.Context())
-		if rt.holds != forever {
-			ctx, cancel = context.WithTimeout(r.Context(), rt.holds+ordinaryTime)
-		}
-		defer cancel()
-		deadline := time.Time{}
-		if rt.holds != forever {
-			deadline = time.Now().Add(rt.holds + ordinaryTime + writeTime)
-		}
-		// Where there is no connection to set it on, there is none to protect.
-		_ = http.NewResponseController(w).SetWriteDeadline(deadline)
-		inner := r.WithContext(ctx)
-		c, err := s.admit(w, inner, rt)
-		if err == nil {
-			err = rt.handle(s, w, inner, c)
-		}
-		if err != nil {
-			s.fail(w, r, rt.page(), c, err)
-		}
+		s.traced(w, r, rt, func(r *http.Request) { s.answer(w, r, rt) })
+	}
+}
+
+// answer lets a request in, or not, and has it answered in time.
+func (s *server) answer(w http.ResponseWriter, r *http.Request, rt route) {
+	ctx, cancel := context.WithCancel(r.Context())
+	if rt.holds != forever {
+		ctx, cancel = context.WithTimeout(r.Context(), rt.holds+ordinaryTime)
+	}
+	defer cancel()
+	deadline := time.Time{}
+	if rt.holds != forever {
+		deadline = time.Now().Add(rt.holds + ordinaryTime + writeTime)
+	}
+	// Where there is no connection to set it on, there is none to protect.
+	_ = http.NewResponseController(w).SetWriteDeadline(deadline)
+	inner := r.WithContext(ctx)
+	c, err := s.admit(w, inner, rt)
+	if err == nil {
+		err = rt.handle(s, w, inner, c)
+	}
+	if err != nil {
+		s.fail(w, r, rt.page(), c, err)
 	}
 }
 

@@ -15,6 +15,8 @@ import (
 	"countersign/handlers"
 	"countersign/people"
 	"countersign/triage"
+
+	"go.opentelemetry.io/otel/trace"
 )
 
 // app is a console that serves: database, services, HTTP, background loops.
@@ -35,6 +37,7 @@ type appConfig struct {
 	publicURL string
 	secret    secret
 	log       *slog.Logger
+	traces    trace.TracerProvider
 	demo      handlers.Demo // nil: this is no demo
 }
 
@@ -72,6 +75,7 @@ func startApp(ctx context.Context, db *database, o appConfig) (*app, error) {
 		Directory: db,
 		Stops:     db,
 		Ready:     db.Ping,
+		Traces:    o.traces,
 		Metrics:   consoleMetrics(db.Pool()),
 		Stopping:  stopping,
 		Demo:      o.demo,

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"countersign/execution"
+
+	"go.opentelemetry.io/otel/trace"
 )
 
 // demoRun is everything that runs on this machine.
@@ -34,6 +36,7 @@ func demo(ctx context.Context, c *call) (err error) {
 	dir := c.text("data", "COUNTERSIGN_DATA", filepath.Join(dataHome(c.env), "demo"), "`FOLDER` of everything the demo keeps")
 	quiet := c.on("no-traffic", "without the scripted agent: nothing is proposed by itself")
 	lines := c.on("env", "print demo.json as shell variables, for eval, and end")
+	c.tracesVariable()
 	c.environment("COUNTERSIGN_SANDBOX_CONTROL", "token of at least 16 characters that opens the sandbox's /faults; made up when unset")
 	if _, err := c.parse(); err != nil {
 		return err
@@ -111,11 +114,18 @@ func (d *demoRun) start(ctx context.Context, c *call, ln net.Listener) error {
 		return err
 	}
 	d.file.Console = localURL(ln.Addr(), false)
-	if d.app, err = startApp(ctx, db, appConfig{listener: ln, publicURL: d.file.Console, secret: key, log: d.log, demo: d.guide}); err != nil {
+	traces, err := d.collect(ctx, c, "countersign-console")
+	if err != nil {
+		return err
+	}
+	if d.app, err = startApp(ctx, db, appConfig{listener: ln, publicURL: d.file.Console, secret: key, log: d.log, traces: traces, demo: d.guide}); err != nil {
 		return err
 	}
 	d.onStop(d.app.stop)
-	if d.shop, err = openShop(ctx, db.owner, c.env("COUNTERSIGN_SANDBOX_CONTROL"), d.log); err != nil {
+	if traces, err = d.collect(ctx, c, "countersign-sandbox"); err != nil {
+		return err
+	}
+	if d.shop, err = openShop(ctx, db.owner, c.env("COUNTERSIGN_SANDBOX_CONTROL"), traces, d.log); err != nil {
 		return err
 	}
 	d.onStop(d.shop.stop)
@@ -123,7 +133,19 @@ func (d *demoRun) start(ctx context.Context, c *call, ln net.Listener) error {
 	if err := ensureCast(ctx, d.app.people, db, &d.file, d.dir); err != nil {
 		return err
 	}
-	return d.startExecutor(ctx)
+	if traces, err = d.collect(ctx, c, "countersign-executor"); err != nil {
+		return err
+	}
+	return d.startExecutor(ctx, traces)
+}
+
+// collect begins to collect the spans of one of the demo's services.
+func (d *demoRun) collect(ctx context.Context, c *call, service string) (trace.TracerProvider, error) {
+	traces, flush, err := startTraces(ctx, c.env, service)
+	if err == nil {
+		d.onStop(flush)
+	}
+	return traces, err
 }
 
 // maxDemoLog is the size at which the demo's log begins anew.
@@ -147,7 +169,7 @@ func (d *demoRun) openLog() error {
 }
 
 // startExecutor applies the contracts and runs an executor for the sandbox.
-func (d *demoRun) startExecutor(ctx context.Context) error {
+func (d *demoRun) startExecutor(ctx context.Context, traces trace.TracerProvider) error {
 	served, err := applyDemoTools(ctx, d.app)
 	if err != nil {
 		return err
@@ -159,7 +181,7 @@ func (d *demoRun) startExecutor(ctx context.Context) error {
 		return err
 	}
 	config := d.shop.executorConfig(d.file.Console, d.file.Keys.Executor, served)
-	executor, err := execution.New(config, execution.Options{Logger: d.log})
+	executor, err := execution.New(config, execution.Options{Logger: d.log, Traces: traces})
 	if err != nil {
 		return err
 	}

@@ -7,11 +7,17 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"net/http"
 	"strings"
 
 	"countersign/action/contract"
 	"countersign/execution"
 	"countersign/execution/sandbox"
+
+	"go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp"
+	metricnoop "go.opentelemetry.io/otel/metric/noop"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
 )
 
 //go:embed democontracts/*.json
@@ -25,7 +31,7 @@ type shop struct {
 }
 
 // openShop runs the sandbox on a free port of this machine.
-func openShop(ctx context.Context, dsn string, control string, log *slog.Logger) (*shop, error) {
+func openShop(ctx context.Context, dsn string, control string, traces trace.TracerProvider, log *slog.Logger) (*shop, error) {
 	systems, err := sandbox.Open(ctx, dsn, sandbox.Tokens{Control: control})
 	if err != nil {
 		return nil, err
@@ -37,7 +43,14 @@ func openShop(ctx context.Context, dsn string, control string, log *slog.Logger)
 	if err != nil {
 		return nil, errors.Join(err, systems.Close())
 	}
-	return &shop{Sandbox: systems, url: localURL(ln.Addr(), false), http: startHTTP(ln, systems.Handler(), nil, log, nil)}, nil
+	return &shop{Sandbox: systems, url: localURL(ln.Addr(), false), http: startHTTP(ln, tracedSystems(systems.Handler(), traces), nil, log, nil)}, nil
+}
+
+// tracedSystems makes spans of what business systems do, in the traces that
+// their callers are in.
+func tracedSystems(systems http.Handler, traces trace.TracerProvider) http.Handler {
+	return otelhttp.NewHandler(systems, "business system", otelhttp.WithTracerProvider(traces), otelhttp.WithPropagators(propagation.TraceContext{}),
+		otelhttp.WithMeterProvider(metricnoop.NewMeterProvider()))
 }
 
 func (s *shop) stop() error { return errors.Join(s.http.stop(), s.Close()) }

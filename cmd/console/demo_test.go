@@ -26,7 +26,12 @@ const (
 // startDemo runs the demo in a process of its own and reads its demo.json.
 func startDemo(t *testing.T, dir string, more ...string) (*process, demoFile) {
 	t.Helper()
-	p := spawn(t, environment{"COUNTERSIGN_SANDBOX_CONTROL": sandboxControl}, append([]string{"demo", "--addr", "127.0.0.1:0", "--data", dir}, more...)...)
+	return startDemoWith(t, environment{"COUNTERSIGN_SANDBOX_CONTROL": sandboxControl}, dir, more...)
+}
+
+func startDemoWith(t *testing.T, env environment, dir string, more ...string) (*process, demoFile) {
+	t.Helper()
+	p := spawn(t, env, append([]string{"demo", "--addr", "127.0.0.1:0", "--data", dir}, more...)...)
 	p.prints(t, demoReady)
 	f, found, err := readDemoFile(dir)
 	if err != nil || !found {

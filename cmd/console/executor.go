@@ -13,6 +13,7 @@ func runExecutor(ctx context.Context, c *call) error {
 	key := c.text("key", "COUNTERSIGN_KEY", "", "API `KEY` with the role executor; better in the environment, where ps does not show it")
 	file := c.text("config", "COUNTERSIGN_EXECUTOR_CONFIG", "", "`FILE` that tells the business systems: YAML")
 	metrics := c.text("metrics-addr", "COUNTERSIGN_METRICS_ADDR", "", "`ADDRESS` on which GET /metrics answers without a key, such as 127.0.0.1:9464; nowhere when left out")
+	c.tracesVariable()
 	logger := c.logFlag()
 	if _, err := c.parse(); err != nil {
 		return err
@@ -35,7 +36,12 @@ func runExecutor(ctx context.Context, c *call) error {
 		config.Key = execution.NewSecret(*key)
 	}
 	measured := newExecutorMetrics()
-	executor, err := execution.New(config, execution.Options{Logger: log, OnAttempt: measured.attempted})
+	traces, flush, err := startTraces(ctx, c.env, "countersign-executor")
+	if err != nil {
+		return err
+	}
+	defer flush() // what could not leave is not worth an error
+	executor, err := execution.New(config, execution.Options{Logger: log, OnAttempt: measured.attempted, Traces: traces})
 	if err != nil {
 		return err
 	}

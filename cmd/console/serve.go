@@ -25,6 +25,7 @@ func (c *call) serveFlags() (serveFlags, error) {
 	migrating := c.on("migrate", "bring DATABASE_URL to this program's schema first")
 	where := c.databaseFlags(dataHome(c.env))
 	c.environment("COUNTERSIGN_SECRET", "at least 32 random bytes in base64; the same for every console on one database.\n    \tUnset, with our own PostgreSQL: a file in the data folder. "+secretHint)
+	c.tracesVariable()
 	logger := c.logFlag()
 	if _, err := c.parse(); err != nil {
 		return serveFlags{}, err
@@ -72,7 +73,12 @@ func serve(ctx context.Context, c *call) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.close()) }()
-	console, err := startApp(ctx, db, appConfig{listener: ln, tls: secure, publicURL: f.publicURL, secret: key, log: f.log})
+	traces, flush, err := startTraces(ctx, c.env, "countersign-console")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, flush()) }()
+	console, err := startApp(ctx, db, appConfig{listener: ln, tls: secure, publicURL: f.publicURL, secret: key, log: f.log, traces: traces})
 	if err != nil {
 		return err
 	}

@@ -337,9 +337,10 @@ type Work struct {
 	ExecutionKey    string          `json:"execution_key"`
 	ProposalHash    string          `json:"proposal_hash"`
 	ConfirmationRef *string         `json:"confirmation_ref"`
-	Read            *string         `json:"read"` // the tool to read with
-	Step            *Step           `json:"step"` // what it is about; null for a contract without steps
-	List            *ListWork       `json:"list"` // what to list; such work belongs to no action
+	Traceparent     *string         `json:"traceparent"` // W3C Trace Context of the request that proposed it
+	Read            *string         `json:"read"`        // the tool to read with
+	Step            *Step           `json:"step"`        // what it is about; null for a contract without steps
+	List            *ListWork       `json:"list"`        // what to list; such work belongs to no action
 }
 
 // WorkList answers GET /v1/work.
