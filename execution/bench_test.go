@@ -29,7 +29,7 @@ import (
 func TestMain(m *testing.M) { os.Exit(storetest.Run(m)) }
 
 // patience bounds what a test waits for.
-const patience = 15 * time.Second
+const patience = time.Minute
 
 // bench is a console and a shop, both real, with a place for faults in front of
 // the console.
