@@ -3,6 +3,7 @@ package e2e
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -133,17 +134,17 @@ func TestPagesByRole(t *testing.T) {
 	t.Parallel()
 	c := orSkip(t, here.demo)
 	everybody := []string{"/approvals", "/history", "/overview", "/tools", "/account"}
-	looking := []string{"/people", "/clients"}
+	looking, comparing := []string{"/people", "/clients"}, []string{"/reconciliation"}
 	changing := []string{"/people/new", "/clients/new"}
-	for role, may := range map[string][]string{"support": everybody, "ops": everybody, "auditor": append(everybody, looking...),
-		"admin": append(append(everybody, looking...), changing...)} {
+	for role, may := range map[string][]string{"support": everybody, "ops": slices.Concat(everybody, comparing), "auditor": slices.Concat(everybody, looking, comparing),
+		"admin": slices.Concat(everybody, looking, comparing, changing)} {
 		p := c.as(t, role)
 		seen := map[string]bool{}
 		for _, path := range may {
 			p.open(path).want(http.StatusOK).at(path)
 			seen[path] = true
 		}
-		for _, path := range append(looking, changing...) {
+		for _, path := range slices.Concat(looking, comparing, changing) {
 			if !seen[path] {
 				p.open(path).want(http.StatusForbidden).says("You may not do this")
 			}
@@ -153,7 +154,7 @@ func TestPagesByRole(t *testing.T) {
 		}
 	}
 	nobody := c.browser(t)
-	for _, path := range append(append(everybody, looking...), changing...) {
+	for _, path := range slices.Concat(everybody, looking, comparing, changing) {
 		nobody.open(path).at("/login").says("Sign in")
 	}
 }
