@@ -32,6 +32,8 @@ func TestTheGuide(t *testing.T) {
 	mia.says("list applies from today").approve()
 	refund := mia.play("timeout")
 	mia.says("arrived broken").approve()
+	half := mia.play("steps")
+	mia.says("Those who watch the product").approve()
 	message := mia.play("message")
 	mia.says("accepted in memory only").approve()
 	lied := mia.play("lie")
@@ -55,6 +57,20 @@ func TestTheGuide(t *testing.T) {
 	if a := c.reaches(t, refund, "applied"); a.HandlerExecutions != 1 || a.Receipts[0].Outcome != "UNKNOWN" {
 		t.Errorf("paid %d times, receipts %+v", a.HandlerExecutions, a.Receipts)
 	}
+	if a := c.reaches(t, half, "result_unknown"); a.Statement.Level != "partial" || a.Steps[0].State != "done" || a.Steps[1].State != "not_done" {
+		t.Errorf("in part: %+v, says %s", a.Steps, a.Statement.Level)
+	}
+	mia.open("/actions/"+half).says("Done in part", "Steps", "Not done: refused", "Part of your request was done.")
+	olga.open("/demo").follow("#steps button[value=turn]").want(http.StatusOK).at("/demo")
+	rest := c.read(t, half).Links.LinkedBy
+	if len(rest) != 1 || rest[0].Link != "resumes" {
+		t.Fatalf("the rest is %+v", rest)
+	}
+	mia.open("/actions/" + rest[0].ActionID).says("not told").approve()
+	if a := c.reaches(t, rest[0].ActionID, "applied"); a.HandlerExecutions != 1 || len(a.Steps) != 1 || a.Steps[0].Name != "notify" {
+		t.Errorf("the rest took %d requests: %+v", a.HandlerExecutions, a.Steps)
+	}
+	c.reaches(t, half, "applied")
 	if a := c.reaches(t, message, "accepted"); a.Statement.Level != "accepted" {
 		t.Errorf("of a message in memory may be said: %s", a.Statement.Level)
 	}

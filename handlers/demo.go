@@ -34,6 +34,7 @@ type DemoStep struct {
 	Name     string
 	ActionID string // "" before it was played
 	Turns    bool   // something can happen to it meanwhile
+	InPart   bool   // not before it was done in part
 	Turned   bool   // and has
 }
 
@@ -73,7 +74,7 @@ func (s *server) guide(w http.ResponseWriter, r *http.Request, c caller, refused
 	}
 	p := web.GuidePage{Op: newOp(), Refused: refused}
 	for _, step := range steps {
-		shown := web.GuideStep{Name: step.Name, Turns: step.Turns, Turned: step.Turned}
+		shown := web.GuideStep{Name: step.Name, Turns: step.Turns, InPart: step.InPart, Turned: step.Turned}
 		if step.ActionID != "" {
 			if shown, err = s.played(r, c, step, shown); err != nil {
 				return err

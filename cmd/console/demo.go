@@ -239,7 +239,7 @@ func (d *demoRun) announce(ctx context.Context, c *call, took time.Duration) err
 	if err := c.table(d.passwords()); err != nil {
 		return err
 	}
-	fmt.Fprintf(c.out, "\nNew here? Six dangers, played one by one: %s/demo\n", d.file.Console)
+	fmt.Fprintf(c.out, "\nNew here? Seven dangers, played one by one: %s/demo\n", d.file.Console)
 	fmt.Fprintf(c.out, "\nPropose an action, as a program does:\n\n%s\n", d.curl())
 	fmt.Fprintf(c.out, "The shop it acts on: %s\nKeys and passwords:  %s\nLog:                 %s\n\n",
 		d.shop.url, demoPath(d.dir), filepath.Join(d.dir, "demo.log"))

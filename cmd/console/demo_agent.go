@@ -66,7 +66,7 @@ func (d *demoRun) startAgent(ctx context.Context) error {
 // open proposes one of each kind, so that there is something to look at.
 func (a *agent) open(ctx context.Context) {
 	for _, idea := range []func(context.Context, busy) (api.Propose, bool){
-		a.firstPrice, a.firstRefund, a.announced, a.steepPrice, a.transfer, a.cancelOrder, a.message,
+		a.firstPrice, a.firstRefund, a.announcedPrice, a.steepPrice, a.transfer, a.cancelOrder, a.message,
 		a.firstMinutes, a.serviceRequest, a.closing, a.pager, a.delivery,
 	} {
 		a.propose(ctx, idea)
@@ -101,7 +101,7 @@ func (a *agent) idea() func(context.Context, busy) (api.Propose, bool) {
 	case n < 4:
 		return a.price
 	case n < 5:
-		return a.announced
+		return a.announcedPrice
 	case n < 6:
 		return a.steepPrice
 	case n < 10:

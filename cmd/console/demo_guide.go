@@ -89,7 +89,7 @@ func (g *guide) Steps(context.Context) ([]handlers.DemoStep, error) {
 	var steps []handlers.DemoStep
 	for _, s := range scenes() {
 		last := g.played[s.name]
-		steps = append(steps, handlers.DemoStep{Name: s.name, ActionID: last.Action, Turns: s.turn != nil, Turned: last.Turned})
+		steps = append(steps, handlers.DemoStep{Name: s.name, ActionID: last.Action, Turns: s.turn != nil, InPart: s.name == "steps", Turned: last.Turned})
 	}
 	return steps, nil
 }

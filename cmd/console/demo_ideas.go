@@ -58,13 +58,17 @@ func (a *agent) price(ctx context.Context, waiting busy) (api.Propose, bool) {
 	return setPrice(p, price, why), price > 0 && price != round(p.Price)
 }
 
-// announced is a price that those who watch the product are told of: two requests,
-// one after the other.
-func (a *agent) announced(ctx context.Context, waiting busy) (api.Propose, bool) {
+// announcedPrice is one that those who watch the product are told of: two
+// requests, one after the other.
+func (a *agent) announcedPrice(ctx context.Context, waiting busy) (api.Propose, bool) {
 	p, ok := pick(a.products(ctx, waiting))
+	return announced(p), ok
+}
+
+func announced(p product) api.Propose {
 	idea := setPrice(p, round(p.Price*0.95), "The autumn offer starts today. Those who watch the product asked to hear of it.")
 	idea.Tool = "catalog.set_price_and_notify"
-	return idea, ok
+	return idea
 }
 
 // steepPrice is one that two people have to look at.

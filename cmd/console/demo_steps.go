@@ -27,6 +27,7 @@ func scenes() []scene {
 		{"price", (*guide).aPrice, nil},
 		{"stale", (*guide).aPrice, (*guide).anotherPrice},
 		{"timeout", (*guide).refundThatTimesOut, nil},
+		{"steps", (*guide).announcedInVain, (*guide).onlyTheRest},
 		{"message", (*guide).messageInMemory, nil},
 		{"lie", (*guide).cancelThatLies, nil},
 		{"ledger", (*guide).nextOfTheLedger, nil},
@@ -105,6 +106,41 @@ func (g *guide) refundThatTimesOut(ctx context.Context) (api.Action, error) {
 		return api.Action{}, err
 	}
 	return g.agent.client.Propose(ctx, refund(o, o.Refundable, "arrived broken"), "")
+}
+
+// announcedInVain changes a price, of which nobody can be told then.
+func (g *guide) announcedInVain(ctx context.Context) (api.Action, error) {
+	waiting, err := g.agent.waiting(ctx)
+	if err != nil {
+		return api.Action{}, err
+	}
+	var ideas []api.Propose
+	for _, p := range slices.Backward(g.agent.products(ctx, waiting)) {
+		ideas = append(ideas, announced(p))
+	}
+	a, err := g.offer(ctx, ideas)
+	if err != nil || a.Target == nil {
+		return a, err
+	}
+	return a, g.control(ctx, http.MethodPost, map[string]any{"system": "catalog", "path": "/catalog/products/" + a.Target.ID + "/notices",
+		"method": http.MethodPost, "fault": "error-before", "status": http.StatusUnprocessableEntity}, nil)
+}
+
+// onlyTheRest proposes what was not done of an action, on the object as that
+// action left it.
+func (g *guide) onlyTheRest(ctx context.Context, a api.Action) error {
+	rest := api.Propose{Tool: a.Tool, Actor: &a.Actor, Payload: a.Payload, ObjectVersion: a.ObjectVersion, Resumes: a.ID, Entry: "chat",
+		Reason: "The price is changed already, and those who watch the product were not told."}
+	for _, r := range a.Receipts {
+		if r.ObjectVersionAfter != nil {
+			rest.ObjectVersion = r.ObjectVersionAfter
+		}
+	}
+	next, err := g.agent.client.Propose(ctx, rest, "")
+	if err != nil {
+		return err
+	}
+	return g.lookedAt(ctx, next)
 }
 
 func (g *guide) messageInMemory(ctx context.Context) (api.Action, error) {

@@ -14,7 +14,7 @@ func demoStories() []Story {
 	}
 	return []Story{
 		{"guide", func(l web.Lang) templ.Component {
-			return web.GuideView(framed(l), web.GuidePage{Op: "op_1", Steps: []web.GuideStep{{Name: "price"}, {Name: "stale", Turns: true}, {Name: "timeout"}, {Name: "message"}, {Name: "lie"}, {Name: "ledger"}}})
+			return web.GuideView(framed(l), web.GuidePage{Op: "op_1", Steps: []web.GuideStep{{Name: "price"}, {Name: "stale", Turns: true}, {Name: "timeout"}, {Name: "steps", Turns: true, InPart: true}, {Name: "message"}, {Name: "lie"}, {Name: "ledger"}}})
 		}},
 		{"guide-played", func(l web.Lang) templ.Component {
 			return web.GuideView(framed(l), web.GuidePage{Op: "op_1", Steps: []web.GuideStep{
