@@ -22,6 +22,7 @@ chaos:
 
 bench:
 	go run ./tools/withcluster -durable go test -run '^$$' -bench . -timeout 30m ./...
+	go run ./tools/withcluster -durable go test -count=1 -v -run '^TestA8_FiftyOfAHundredThousand$$' ./execution
 
 generate:
 	go tool templ generate

@@ -8,6 +8,7 @@ import (
 	"countersign/action"
 	"countersign/execution/sandbox"
 	"countersign/people"
+	"countersign/store"
 	"countersign/store/storetest"
 	"countersign/triage"
 )
@@ -101,6 +102,8 @@ func TestA8_ARecordThatDivergedSilentlyIsFoundAndBecomesACase(t *testing.T) {
 			t.Errorf("%q: %s, %d answers", kind, a.State, len(a.Asks))
 		}
 	}
+	_, err := b.DB.FoldCheck(t.Context(), "", func(d store.Difference) { t.Errorf("events and rows differ: %+v", d) })
+	b.must(err)
 	// The same again says nothing new.
 	before := b.get(actions[sandbox.DivergeAmount].ID).Version
 	if again := b.reconciled(quick); again.Totals.Exceptions() < 2 || b.get(actions[sandbox.DivergeAmount].ID).Version != before {
