@@ -135,15 +135,20 @@ func (a Action) CurrentStep() string {
 // StepExecutions is Executions of one step.
 func (a Action) StepExecutions(name string) int { return a.of(name).Executions() }
 
-// Resends counts the requests that may have been sent once more: of each step, or
-// of an action without steps, all but the first.
+// Resends counts the requests that may have been sent once more, or that a live
+// claim may send once more: of each step, or of an action without steps, all but
+// the first.
 func (a Action) Resends() int {
-	first, n := map[string]bool{}, 0
+	first, n, claimed := map[string]bool{}, 0, false
 	for _, t := range a.Attempts {
 		if !t.NotSent && first[t.Step] {
 			n++
 		}
 		first[t.Step] = first[t.Step] || !t.NotSent
+		claimed = claimed || a.Claim != nil && t.ClaimID == a.Claim.ID
+	}
+	if a.State == Executing && !claimed && first[a.CurrentStep()] {
+		n++
 	}
 	return n
 }

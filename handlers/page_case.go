@@ -58,6 +58,9 @@ func (s *server) lookAtCase(r *http.Request, c caller) (caseView, error) {
 	if v.paused, err = s.pausedOf(ctx, v.a); err != nil {
 		return v, err
 	}
+	if v.task, err = s.partOfTask(ctx, v.a); err != nil {
+		return v, err
+	}
 	v.links, err = s.links(ctx, c.viewer(), v.a, v.now, v.lang)
 	return v, err
 }

@@ -9,6 +9,7 @@ import (
 
 	"countersign/action"
 	"countersign/action/contract"
+	"countersign/approvals"
 	"countersign/people"
 	"countersign/web"
 )
@@ -73,6 +74,8 @@ func (v caseView) whyNotAgain(may, running, held bool) string {
 	switch {
 	case running:
 		return "running"
+	case reason == "soon" && v.task != nil && v.task.Status.State != string(approvals.TaskOpen):
+		return "budget"
 	case reason == "soon" && !v.a.NotExecuted():
 		return "wanted"
 	case reason == "key":

@@ -31,24 +31,15 @@ func spends(t action.Transition) approvals.TaskLook {
 		return approvals.LookRead
 	case action.KindClaimed:
 		return approvals.LookRun
+	case action.KindAttempted:
+		if a.Executions() == 1 { // this one
+			return approvals.LookRun
+		}
 	case action.KindRetried:
-		if a.Terms.Write && a.StepExecutions(a.CurrentStep()) > 0 {
+		wanted := a.CaseID() != "" && a.Case.SendAgain // by a person, whom no budget of a program stops
+		if a.Terms.Write && !wanted && a.StepExecutions(a.CurrentStep()) > 0 {
 			return approvals.LookRetry
 		}
-	case action.KindAttempted:
-		return spendsAttempt(a)
-	}
-	return approvals.LookNothing
-}
-
-// spendsAttempt is spends for the latest attempt of an action. What is left of one
-// that was begun is no more than was granted, as long as nothing is sent twice.
-func spendsAttempt(a action.Action) approvals.TaskLook {
-	switch last := a.Attempts[len(a.Attempts)-1]; {
-	case a.Executions() == 1: // this one
-		return approvals.LookRun
-	case a.Terms.Write && a.StepExecutions(last.Step) > 1:
-		return approvals.LookRetry
 	}
 	return approvals.LookNothing
 }
