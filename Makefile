@@ -1,11 +1,12 @@
 # What can be done here. "make check" is what has to pass before a change goes in.
-.PHONY: help check demo chaos bench generate fmt install generated formatted tidy vet staticcheck vulnerabilities test
+.PHONY: help check demo chaos systems bench generate fmt install generated formatted tidy vet staticcheck vulnerabilities test
 .NOTPARALLEL:
 
 help:
 	@echo 'make check     install what is missing, then every check and test'
 	@echo 'make demo      a console with everything around it, on this machine'
 	@echo 'make chaos     10,000 refunds while everything goes wrong; N=… for another number'
+	@echo 'make systems   every system row by row, the tests that show it, their results'
 	@echo 'make bench     the benchmarks'
 	@echo 'make generate  write the generated files again'
 	@echo 'make fmt       format everything'
@@ -19,6 +20,9 @@ N ?= 10000
 
 chaos:
 	go run ./e2e/chaos -n $(N)
+
+systems:
+	@go run ./tools/withcluster go run ./tools/systems
 
 bench:
 	go run ./tools/withcluster -durable go test -run '^$$' -bench . -timeout 30m ./...
