@@ -233,23 +233,29 @@ func (k Task) fits(refusal *action.Refusal, more Limits) {
 	}
 }
 
-// EndTask ends a task for good, and cancels its actions that have not run.
+// EndTask ends a task for good, and cancels its actions that have not run. Ending
+// it again cancels what an interrupted end has left.
 func (s *Service) EndTask(ctx context.Context, c TaskCommand, id string) (Task, error) {
+	var before bool // it was ended by another command
 	k, err := s.tend(ctx, c, id, func(k Task, _ time.Time) (taskStep, error) {
+		before = k.State == TaskEnded
 		refusal := action.Refuse(action.InvalidArgument, "The task was not ended. The errors say why.")
 		switch c.check(refusal); {
-		case k.State == TaskEnded:
-			return taskStep{}, action.Refuse(action.WrongState, "This task was ended already.").Because("task-ended")
 		case len(refusal.Errors) > 0:
 			return taskStep{}, refusal
+		case k.State == TaskEnded:
+			return taskStep{}, nil
 		}
 		return taskStep{kind: TaskEndedBy, to: TaskEnded, data: struct{}{}, body: taskBody{Reason: c.Reason}}, nil
 	})
 	if err != nil {
 		return k, err
 	}
-	_, err = cancelAll(ctx, s.ledger, func(after string) ([]string, error) { return s.tasks.OpenOfTask(ctx, id, after, 100) },
+	cancelled, err := cancelAll(ctx, s.ledger, func(after string) ([]string, error) { return s.tasks.OpenOfTask(ctx, id, after, 100) },
 		action.Cancel{Op: "task-ended:" + id, By: c.By, Reason: c.Reason})
+	if err == nil && before && cancelled == 0 {
+		err = action.Refuse(action.WrongState, "This task was ended already.").Because("task-ended")
+	}
 	return k, err
 }
 

@@ -66,7 +66,7 @@ type NewTask struct {
 const (
 	maxTaskTitle  = 200 // bytes
 	maxTaskUnit   = 16
-	maxTaskCount  = 10_000
+	maxTaskCount  = 1_000 // fewer than events, so that the limit is what ends a loop
 	maxTaskTime   = 30 * 24 * time.Hour
 	maxTaskCost   = 1_000_000_000 * CostUnit
 	maxTaskReason = 500
