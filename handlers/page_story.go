@@ -59,6 +59,8 @@ func storyOf(a action.Action, events []action.Event) []web.Told {
 			answers++
 		case action.KindVerdict, action.KindRefused:
 			t.Verdict, t.Note = verdictIn(e)
+		case action.KindCancelled:
+			_, t.Note = verdictIn(e)
 		}
 		told = append(told, t)
 	}

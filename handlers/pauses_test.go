@@ -204,6 +204,7 @@ func TestCancellingAllThatIsOpenOnPages(t *testing.T) {
 		if got := e.Read(a.ID); got.State != action.Cancelled {
 			t.Errorf("%s is %s", a.ID, got.State)
 		}
+		admin.open("/actions/"+a.ID).want(200).says("Admin cancelled it", "the agent went astray")
 	}
 	if got := e.Read(sent.ID); got.State != action.ResultUnknown {
 		t.Errorf("what was sent is %s", got.State)

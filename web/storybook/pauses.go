@@ -11,7 +11,7 @@ func pauseStories() []Story {
 	return []Story{
 		{"pauses", func(l web.Lang) templ.Component {
 			p := web.PausesPage{Running: pauses(l), Ended: pauses(l)[:1], Manage: true}
-			p.Ended[0].Ended = at(9, 0, 0)
+			p.Ended[0].Ended = at(13, 58, 0)
 			return web.PausesView(adminFrame(l, web.Pauses), p)
 		}},
 		{"pauses-none", func(l web.Lang) templ.Component { return web.PausesView(frame(l, web.Pauses), web.PausesPage{}) }},
