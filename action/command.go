@@ -26,6 +26,9 @@ type Snapshot struct {
 	// Differs names a column of the row that is not what the events say, as
 	// only somebody with other access to the database can bring about.
 	Differs string
+	// FollowedBy is an action, linked to this one, that is carried out, has taken
+	// effect or may have. "" when there is none.
+	FollowedBy string
 }
 
 // Content is what a program asks for.
@@ -225,7 +228,8 @@ type SendAgain struct {
 }
 
 // Conclude closes the case of an action that was done in part, because the
-// action that is linked to it has ended in Outcome.
+// action that is linked to it has ended in Outcome. One that was not is left to
+// people where an executor would have gone on with it.
 type Conclude struct {
 	By      By
 	Linked  string // id

@@ -110,8 +110,11 @@ func (s Snapshot) MaySendAgain() error {
 		return err
 	}
 	next, left := a.next()
-	one := Snapshot{Action: a.of(next.Name), Now: s.Now}
+	one := s
+	one.Action = a.of(next.Name)
 	switch {
+	case s.FollowedBy != "":
+		return Followed(s.FollowedBy)
 	case !left || next.Proven != ProvesNothing:
 		return unsafe("known", "every step is done, or it is not known whether the one before is")
 	case a.fresh(one.Action):

@@ -101,9 +101,9 @@ func (a Action) moved(o Observation) bool {
 	return !o.Failed && o.Version != "" && a.ObjectVersion != nil && o.Version != *a.ObjectVersion
 }
 
-// verified judges a read-back of the post-conditions (seed row D3): a failed
-// query says nothing, a mismatch counts once the window for it is over, or the
-// object is final (seed row D2).
+// verified judges a read-back of the post-conditions (row D3 of docs/systems.md):
+// a failed query says nothing, a mismatch counts once the window for it is over,
+// or the object is final (row D2).
 func (s Snapshot) verified(o Observation) (State, string) {
 	a := s.Action
 	switch {

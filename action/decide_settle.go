@@ -151,8 +151,11 @@ func (c StartRetry) decide(s Snapshot) (Transition, error) {
 func (s Snapshot) mayResume() error {
 	a := s.Action
 	next, left := a.next()
-	one := Snapshot{Action: a.of(next.Name), Now: s.Now}
+	one := s
+	one.Action = a.of(next.Name)
 	switch {
+	case s.FollowedBy != "":
+		return Followed(s.FollowedBy)
 	case !left || next.Proven != ProvesNothing:
 		return unsafe("known", "every step is done, or it is not known whether the one before is")
 	case a.Resumed >= maxResumes:
@@ -186,6 +189,8 @@ func (a Action) cleared() bool { return a.notExecuted() || a.CaseID() != "" && a
 func (s Snapshot) mayRetry() error {
 	a := s.Action
 	switch {
+	case s.FollowedBy != "":
+		return Followed(s.FollowedBy)
 	case !a.Terms.RetrySameKey:
 		return unsafe("contract", "the contract does not allow it")
 	case a.Retried():
@@ -196,6 +201,12 @@ func (s Snapshot) mayRetry() error {
 		return forgotten()
 	}
 	return nil
+}
+
+// Followed refuses to go on with an action, or to send it again, that another one
+// is linked to: what the other does, or undoes, would be done twice, or again.
+func Followed(by string) *Refusal {
+	return unsafe("linked", "action "+by+", which is linked to it, is carried out, has taken effect or may have").With("action", by)
 }
 
 func forgotten() error {

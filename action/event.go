@@ -149,7 +149,8 @@ type Found struct {
 	Wire        Wire   `json:"wire,omitzero"`
 }
 
-// What a query by key can answer (seed row E2), or a list of operations show.
+// What a query by key can answer (row E2 of docs/systems.md), or a list of
+// operations show.
 const (
 	FoundSucceeded   = "SUCCEEDED"
 	FoundFailed      = "FAILED" // a stored refusal: the key can have no other outcome any more

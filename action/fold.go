@@ -79,26 +79,8 @@ func (a *Action) absorb(e Event) error {
 		return a.absorbContent(e)
 	case KindDecided:
 		return a.absorbDecision(e)
-	case KindClaimed, KindRenewed, KindRetried:
-		var d claimed
-		if err := json.Unmarshal(e.Data, &d); err != nil {
-			return err
-		}
-		a.Claim = &d.Claim
-		if e.Kind == KindRetried {
-			a.Resumed++
-		}
-		return nil
-	case KindAttempted:
-		var d attempted
-		if err := json.Unmarshal(e.Data, &d); err != nil {
-			return err
-		}
-		a.Attempts = append(slices.Clone(a.Attempts), d.Attempt)
-		if a.CaseID() != "" { // what was wanted is done
-			a.setCase(func(c *Case) { c.SendAgain = false })
-		}
-		return nil
+	case KindClaimed, KindRenewed, KindRetried, KindAttempted:
+		return a.absorbRun(e)
 	case KindReceipt:
 		return a.absorbReceipt(e)
 	case KindObservation:
@@ -109,22 +91,50 @@ func (a *Action) absorb(e Event) error {
 		return a.absorbVerdict(e)
 	case KindTaken, KindHandedOver, KindAskedAgain, KindSendAgain:
 		return a.absorbHolding(e)
-	case KindGivenUp, KindCancelled, KindReleased:
-		var d ended
+	case KindGivenUp, KindCancelled, KindReleased, KindConcluded, KindOverdue:
+		return a.absorbEnd(e)
+	case KindExpired, KindLapsed, KindClosed:
+		return nil
+	}
+	return fmt.Errorf("unknown kind")
+}
+
+// absorbRun takes in what an executor begins.
+func (a *Action) absorbRun(e Event) error {
+	if e.Kind == KindAttempted {
+		var d attempted
 		if err := json.Unmarshal(e.Data, &d); err != nil {
 			return err
 		}
-		if e.Kind == KindGivenUp {
-			a.FailureCode = d.Code
-		} else if d.Code != "" {
-			a.forgetMisses() // it will not pass by itself: people go on
+		a.Attempts = append(slices.Clone(a.Attempts), d.Attempt)
+		if a.CaseID() != "" { // what was wanted is done
+			a.setCase(func(c *Case) { c.SendAgain = false })
 		}
-		a.openCase(d.Case)
 		return nil
+	}
+	var d claimed
+	if err := json.Unmarshal(e.Data, &d); err != nil {
+		return err
+	}
+	a.Claim = &d.Claim
+	if e.Kind == KindRetried {
+		a.Resumed++
+	}
+	return nil
+}
+
+// absorbEnd takes in that something is over: a claim, the time for an outcome,
+// or the action.
+func (a *Action) absorbEnd(e Event) error {
+	switch e.Kind {
 	case KindConcluded:
 		var d concluded
 		if err := json.Unmarshal(e.Data, &d); err != nil {
 			return err
+		}
+		if e.To == ResultUnknown {
+			a.leaveToPeople()
+			return nil
 		}
 		a.Concluded, a.FailureCode = d.Linked, concludedCode(d.How)
 		return nil
@@ -135,14 +145,29 @@ func (a *Action) absorb(e Event) error {
 		}
 		a.openCase(d.Case)
 		if e.From == ResultUnknown {
-			a.forgetMisses()
-			a.setCase(func(c *Case) { c.SendAgain = false })
+			a.leaveToPeople()
 		}
 		return nil
-	case KindExpired, KindLapsed, KindClosed:
-		return nil
 	}
-	return fmt.Errorf("unknown kind")
+	var d ended
+	if err := json.Unmarshal(e.Data, &d); err != nil {
+		return err
+	}
+	if e.Kind == KindGivenUp {
+		a.FailureCode = d.Code
+	} else if d.Code != "" {
+		a.forgetMisses() // it will not pass by itself: people go on
+	}
+	a.openCase(d.Case)
+	return nil
+}
+
+// leaveToPeople ends that executors go on with an unknown outcome by themselves.
+func (a *Action) leaveToPeople() {
+	a.forgetMisses()
+	if a.CaseID() != "" {
+		a.setCase(func(c *Case) { c.SendAgain = false })
+	}
 }
 
 func (a *Action) absorbContent(e Event) error {

@@ -2,6 +2,7 @@ package action
 
 import (
 	"slices"
+	"strconv"
 	"time"
 )
 
@@ -130,13 +131,19 @@ func concludedCode(how string) string {
 // decide closes what was done in part: as done when the rest is done by the
 // other action, as far as that can be proven; as not done when the other action
 // has undone the part, or is done in its stead. One that did not take effect
-// closes nothing.
+// closes nothing. What was not done in part is left to people: no executor goes
+// on with it beside the other action.
 func (c Conclude) decide(s Snapshot) (Transition, error) {
 	a := s.Action
 	if err := s.need("concluded", ResultUnknown); err != nil {
 		return Transition{}, err
 	}
-	if !a.Partly() || !s.fenced() || !c.Outcome.In(Applied, Accepted) {
+	ended := c.Outcome.In(Applied, Accepted)
+	if ended && !a.Partly() && a.awaitsRetry() {
+		op := c.op() + ":" + strconv.FormatInt(a.Version, 10)
+		return s.step(op, c.By, KindConcluded, ResultUnknown, concluded{Linked: c.Linked, How: c.How}, nil)
+	}
+	if !ended || !a.Partly() || !s.fenced() {
 		return Transition{}, Refuse(WrongState, "It was not done in part, or the linked action has not taken effect.").Because("not-partly")
 	}
 	to := Failed

@@ -249,6 +249,11 @@ func (s Snapshot) together(one Action, name string, proven Proof, to State, why 
 			return ResultUnknown, WhyStep
 		}
 	}
+	for _, other := range a.Steps {
+		if other.Name != name && a.StepState(other) == StepUnknown { // it may have happened
+			return a.State, ""
+		}
+	}
 	return to, ""
 }
 

@@ -89,6 +89,16 @@ func TestB8_OnlyWhatIsMissingGoesOn(t *testing.T) {
 		l.do(l.evidence(FoundSucceeded, ProvesCompleted), ResultUnknown)
 		l.stands(LevelPartial, WorkRetry, StepDone, StepNotDone)
 	})
+	t.Run("an answer about another step does not tell", func(t *testing.T) {
+		for _, outcome := range []string{FoundNotExecuted, FoundFailed} {
+			l := newLife(t).inSteps().claimed()
+			l.do(l.attempt("c1", "t1"), Executing)
+			l.do(l.receipt("t1", Unknown, ""), ResultUnknown)
+			about := l.evidence(outcome, "")
+			about.Found.Step = "notify"
+			l.do(about, ResultUnknown) // the price may have changed
+		}
+	})
 	t.Run("the second step is not known", func(t *testing.T) {
 		l := newLife(t).between("t1")
 		l.do(l.attempt("c1", "t2"), Executing)

@@ -25,7 +25,7 @@ const (
 	TaskEnded  action.State = "ended"  // by a person, for good
 )
 
-// Limit names what a budget bounds (seed rows A11 and C6).
+// Limit names what a budget bounds (rows A11 and C6 of docs/systems.md).
 type Limit string
 
 // The limits, and LimitEnded for a task that allows nothing any more.

@@ -95,10 +95,23 @@ CREATE INDEX actions_links ON actions USING gin (links) WHERE links <> '{}';
 CREATE INDEX actions_partly ON actions (id) WHERE partly;
 CREATE INDEX actions_client_open ON actions (client_id) WHERE state = 'proposed';
 
+-- followed_by is an action, linked to this one, that is carried out, has taken
+-- effect or may have: this one is not sent again by itself then. Null when there
+-- is none.
+-- +goose StatementBegin
+CREATE FUNCTION followed_by(self text) RETURNS text
+    LANGUAGE sql STABLE AS $$
+    SELECT l.id FROM actions l
+     WHERE l.links && ARRAY[self] AND l.links <> '{}' AND l.state IN ('executing', 'accepted', 'applied', 'result_unknown')
+     LIMIT 1
+$$;
+-- +goose StatementEnd
+
 -- hold_target takes the one lock of a target, for the rest of the transaction,
 -- and then looks, with a fresh view, for what stands in the way. The answer is
--- empty or "duplicate:<action>", "blocked:<case>", "busy:<action>". Without a
--- target the content is what is locked.
+-- empty or "duplicate:<action>", "linked:<action>", "blocked:<case>",
+-- "busy:<action>". Without a target the content is what is locked, and for a run
+-- the action with those that it is linked to.
 --
 -- look is content (propose, submit, revise), same (content that only reads, which
 -- nothing holds up), run (claim, attempt, retry) or case (a case opens: only the
@@ -110,11 +123,20 @@ CREATE FUNCTION hold_target(look text, self text, self_links text[], self_actor 
 DECLARE
     found text;
 BEGIN
-    IF self_id IS NULL AND look NOT IN ('content', 'same') THEN
+    IF self_id IS NULL AND look = 'case' THEN
         RETURN '';
+    ELSIF self_id IS NULL AND look = 'run' THEN
+        PERFORM pg_advisory_xact_lock(hashtextextended(o.id, 4802)) FROM (SELECT id FROM unnest(self_links || self) id ORDER BY id) o;
+    ELSE
+        PERFORM pg_advisory_xact_lock(hashtextextended(
+            coalesce(self_type || chr(31) || self_id, self_tool || chr(31) || self_actor || chr(31) || self_payload), 4801));
     END IF;
-    PERFORM pg_advisory_xact_lock(hashtextextended(
-        coalesce(self_type || chr(31) || self_id, self_tool || chr(31) || self_actor || chr(31) || self_payload), 4801));
+    IF look = 'run' THEN -- an action and what is done in its stead, or undoes it
+        found := followed_by(self);
+        IF found IS NOT NULL THEN RETURN 'linked:' || found; END IF;
+        SELECT a.id INTO found FROM actions a WHERE a.id = ANY (self_links) AND a.state = 'executing' LIMIT 1;
+        IF found IS NOT NULL THEN RETURN 'busy:' || found; END IF;
+    END IF;
     IF look IN ('content', 'same') THEN
         SELECT a.id INTO found FROM actions a
          WHERE a.payload_hash = self_payload AND a.actor_id = self_actor AND a.tool = self_tool AND a.id <> self
@@ -137,8 +159,7 @@ BEGIN
     IF look = 'run' THEN
         SELECT a.id INTO found FROM actions a
          WHERE a.target_type = self_type AND a.target_id = self_id AND a.id <> self AND a.block <> 'none'
-           AND (a.open_attempt AND NOT a.id = ANY (self_links)
-                OR a.state = 'executing' AND (a.id = ANY (self_links) OR self = ANY (a.links))) -- an action and what undoes it
+           AND a.open_attempt AND NOT a.id = ANY (self_links)
          LIMIT 1;
         IF found IS NOT NULL THEN RETURN 'busy:' || found; END IF;
     END IF;

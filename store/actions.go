@@ -124,6 +124,7 @@ func sameTime(a, b *time.Time) bool {
 type snapshotRow struct {
 	eventRow
 	rowColumns `db:"row"`
+	FollowedBy *string `db:"followed_by"`
 }
 
 const snapshotSQL = `
@@ -132,7 +133,7 @@ SELECT ` + eventColumns + `,
     a.tool_version AS "row.tool_version", a.client_id AS "row.client_id", a.actor_id AS "row.actor_id",
     a.target_type AS "row.target_type", a.target_id AS "row.target_id", a.object_version AS "row.object_version",
     a.payload_hash AS "row.payload_hash", a.proposal_hash AS "row.proposal_hash", a.expires_at AS "row.expires_at",
-    a.due_at AS "row.due_at", a.confirmation_ref AS "row.confirmation_ref"
+    a.due_at AS "row.due_at", a.confirmation_ref AS "row.confirmation_ref", (SELECT followed_by($1)) AS followed_by
 FROM actions a JOIN events e ON e.subject = a.id LEFT JOIN bodies b ON b.subject = e.subject AND b.version = e.version
 WHERE a.id = $1 ORDER BY e.version`
 
@@ -155,7 +156,11 @@ func (db *DB) Snapshot(ctx context.Context, id string) (action.Snapshot, error) 
 		return action.Snapshot{}, action.Refuse(action.StaleRevision, "What is stored of this action does not belong together. Do not run it; tell whoever runs this console.").
 			Because("tampered").From(err)
 	}
-	return action.Snapshot{Action: a, Now: rows[0].Now.UTC(), Authority: map[string][]string{}, Differs: rows[0].differs(a)}, nil
+	snap := action.Snapshot{Action: a, Now: rows[0].Now.UTC(), Authority: map[string][]string{}, Differs: rows[0].differs(a)}
+	if by := rows[0].FollowedBy; by != nil {
+		snap.FollowedBy = *by
+	}
+	return snap, nil
 }
 
 func noAction() error {
@@ -231,13 +236,15 @@ WHERE e.subject = ANY ($1) ORDER BY e.subject, e.version`, pq.StringArray(ids))
 	return events, now, nil
 }
 
-// Concluded returns pairs of an action that was done in part and one that is
-// linked to it and has taken effect, the oldest first.
+// Concluded returns pairs of an action that was done in part, or that an executor
+// would go on with, and one that is linked to it and has taken effect, the oldest
+// first.
 func (db *DB) Concluded(ctx context.Context, limit int) ([]triage.Conclusion, error) {
 	var pairs []triage.Conclusion
 	err := db.selectAll(ctx, &pairs, `
-SELECT o.id AS action, l.id AS linked FROM actions o JOIN actions l ON l.links && ARRAY[o.id] AND l.links <> '{}'
-WHERE o.partly AND l.state IN ('applied', 'accepted') ORDER BY o.id, l.id LIMIT $1`, limit)
+SELECT o.id AS action, l.id AS linked FROM (SELECT id FROM actions WHERE partly UNION SELECT id FROM actions WHERE work = 'retry') o
+    JOIN actions l ON l.links && ARRAY[o.id] AND l.links <> '{}'
+WHERE l.state IN ('applied', 'accepted') ORDER BY o.id, l.id LIMIT $1`, limit)
 	return pairs, err
 }
 

@@ -279,6 +279,8 @@ func heldUp(held string) error {
 		return action.Refuse(action.ToolUnavailable, "This tool was changed or taken out of use just now. Send the same again.").Because(approvals.ToolMoved)
 	case "duplicate":
 		return action.Refuse(action.DuplicateOpenAction, "The same is open already as "+id+". Wait for it, or cancel it first.").With("action", id)
+	case "linked":
+		return action.Followed(id)
 	case "busy":
 		return action.Refuse(action.TargetBlocked, "Another action on this object, "+id+", was sent and has no outcome yet.").Because("busy").With("action", id)
 	}

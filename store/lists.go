@@ -230,6 +230,7 @@ func (db *DB) Work(ctx context.Context, f approvals.WorkFilter) ([]action.Action
 	w := &where{conditions: []string{"a.work IS NOT NULL", "a.work_at <= (SELECT app_now())", "(a.due_at IS NULL OR a.due_at > (SELECT app_now()))"}}
 	w.add(`NOT (a.task_id <> '' AND a.work = 'execute' AND EXISTS (
     SELECT FROM tasks k WHERE k.id = a.task_id AND (k.state <> 'open' OR k.ends_at <= (SELECT app_now()))))`)
+	w.add("NOT (a.work = 'retry' AND followed_by(a.id) IS NOT NULL)")
 	w.see(f.Viewer)
 	if len(f.Tools) > 0 {
 		var names, prefixes pq.StringArray

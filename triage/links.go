@@ -26,8 +26,8 @@ func undoneBy(ctx context.Context, l Ledger, a action.Action) (string, error) {
 	return "", nil
 }
 
-// Conclusion is an action that was done in part, and one that is linked to it
-// and has taken effect.
+// Conclusion is an action that was done in part, or that an executor would go on
+// with, and one that is linked to it and has taken effect.
 type Conclusion struct {
 	Action string `db:"action"`
 	Linked string `db:"linked"`
@@ -36,7 +36,8 @@ type Conclusion struct {
 // concludeBatch is how many actions one round closes at most.
 const concludeBatch = 200
 
-// Conclude closes what was done in part and whose linked action has ended since.
+// Conclude closes what was done in part and whose linked action has ended since,
+// and leaves to people what an executor would have gone on with beside it.
 // One that was only accepted, and may still turn out otherwise, closes nothing.
 func (s *Service) Conclude(ctx context.Context) error {
 	pairs, err := s.ledger.Concluded(ctx, concludeBatch)

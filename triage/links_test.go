@@ -1,21 +1,97 @@
 package triage_test
 
 import (
+	"encoding/json"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"countersign/action"
+	"countersign/approvals"
+	"countersign/people"
 	"countersign/store"
 	"countersign/store/stage"
 	"countersign/store/storetest"
 	"countersign/triage"
 )
 
+// What another action was done in the stead of, or to undo it, is not sent again
+// beside it: not by itself, not by a person, and not at the same moment. People
+// see why, and it is left to them.
+func TestReport26_NothingIsSentAgainBesideALinkedAction(t *testing.T) {
+	s := casesOf(t)
+	s.Tool(strings.Replace(stage.Contract("shop.nowhere", "", "status_query: { tool: shop.operation, max_polls: 2 }"), "target: { type: product, id: /product_id, scope: shop }\n", "", 1))
+	past := s.Later(3*time.Minute, storetest.Skewed)
+	retry := func(a action.Action) error {
+		_, err := past.Approvals.Claim(background(), s.Executor, a.Confirmation.Ref, action.NewID("clm"), stage.Bound(a))
+		return err
+	}
+	offered := func(a action.Action) bool {
+		t.Helper()
+		work, _, err := past.DB.Work(background(), approvals.WorkFilter{Viewer: people.Viewer{All: true}, Limit: 100})
+		must(t, err)
+		return slices.ContainsFunc(work, func(w action.Action) bool { return w.ID == a.ID })
+	}
+	for _, tool := range []string{askable, "shop.nowhere"} {
+		// The answer that nothing was executed comes before the other action begins.
+		a, _ := s.unknown(tool)
+		a = s.answer(a, "NOT_EXECUTED")
+		if !offered(a) {
+			t.Fatalf("%s: no retry is offered", tool)
+		}
+		snap, err := past.DB.Snapshot(background(), a.ID)
+		must(t, err)
+		early, err := action.Decide(snap, action.StartRetry{By: s.Executor.By(), ClaimID: action.NewID("clm"), ProposalHash: a.ProposalHash})
+		must(t, err)
+		s.follow(past, a, action.LinkReplaces, 7, action.Success)
+		_, err = past.DB.Append(background(), early)
+		s.Refused(err, action.WrongState, "retry-linked")
+		s.Refused(retry(a), action.WrongState, "retry-linked")
+		if offered(a) || s.in(a) != "asking" {
+			t.Errorf("%s: the retry is offered: %v, it is in %q", tool, offered(a), s.in(a))
+		}
+		must(t, past.Triage.Conclude(background()))
+		must(t, past.Triage.Conclude(background()))
+		a = s.Read(a.ID)
+		if a.State != action.ResultUnknown || a.Work() == action.WorkRetry || s.Count(a.ID, action.KindConcluded) != 1 {
+			t.Errorf("%s: %s, %q is done", tool, a.State, a.Work())
+		}
+
+		// It comes after: nothing happened, and nothing will.
+		for _, o := range []action.Outcome{action.Success, action.Unknown} {
+			b, _ := s.unknown(tool)
+			s.follow(past, b, action.LinkReplaces, 7, o)
+			_, err = past.Cases.SendAgain(background(), who(s.olga), triage.See(b))
+			s.Refused(err, action.WrongState, "retry-linked")
+			snap, err = past.Cases.AskAgain(background(), who(s.olga), triage.See(b))
+			must(t, err)
+			snap, err = past.Triage.Observe(background(), s.Executor, b.ID, reading("shop.operation", `{"status":"NOT_EXECUTED"}`))
+			must(t, err)
+			if snap.Action.State != action.Failed || offered(b) || snap.Action.CaseID() != "" {
+				t.Errorf("%s, %s: answered that nothing was executed, it is %s", tool, o, snap.Action.State)
+			}
+			s.Refused(retry(b), action.WrongState)
+		}
+
+		// What did not take effect stands in nobody's way.
+		c, _ := s.unknown(tool)
+		s.follow(past, c, action.LinkReplaces, 7, action.Failure)
+		s.answer(c, "NOT_EXECUTED")
+		if !offered(c) {
+			t.Errorf("%s: no retry is offered beside an action that failed", tool)
+		}
+		must(t, retry(c))
+	}
+	_, err := s.DB.FoldCheck(background(), "", func(d store.Difference) { t.Errorf("%+v", d) })
+	must(t, err)
+}
+
 // follow has an action that is linked to another one approved and carried out
 // by a process, with one attempt that ended so.
 func (s *caseSet) follow(c *stage.Console, a action.Action, how string, price float64, o action.Outcome) action.Action {
 	s.T.Helper()
-	p := stage.Proposal(askable, a.Target.ID, price)
+	p := stage.Proposal(a.Tool, product(a), price)
 	switch how {
 	case action.LinkResumes:
 		p.Links.Resumes = a.ID
@@ -35,6 +111,15 @@ func (s *caseSet) follow(c *stage.Console, a action.Action, how string, price fl
 	snap, err = c.Triage.Report(background(), s.Executor, next.ID, stage.Receipt(t.ID, claim, o))
 	must(s.t, err)
 	return snap.Action
+}
+
+// product is what a proposal for the same product as an action's is about.
+func product(a action.Action) string {
+	var payload struct {
+		Product string `json:"product_id"`
+	}
+	json.Unmarshal(a.Payload, &payload)
+	return payload.Product
 }
 
 // What people found to be done in part is closed by the linked action that does
