@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"countersign/action"
+	"countersign/action/contract"
 	"countersign/execution/api"
 	"countersign/people"
 	"countersign/store/stage"
@@ -145,4 +146,28 @@ func TestReport36_AwaitingIsNoException(t *testing.T) {
 	if now := e.Read(unknown.ID); now.State != action.Applied || run.Totals.Exceptions() != 0 {
 		t.Errorf("found out: %s, %+v", now.State, run.Totals)
 	}
+}
+
+// What a contract hides is hidden on both sides, and in the file.
+func TestReconciliationHidesWhatContractsHide(t *testing.T) {
+	e := newEnv(t)
+	e.lists()
+	secret := strings.Replace(stage.Contract("shop.secret", "", `reconcile: { list: shop.list, key: /key, at: /at, fields: { /card: /card }, settle: 1m }`),
+		"new_price: {", "card: { type: string }, new_price: {", 1) + "display: { mask: [/card] }\n"
+	e.Tool(secret)
+	p := stage.Proposal("shop.secret", stage.Product(), 105)
+	p.Payload = []byte(strings.Replace(string(p.Payload), "{", `{"card":"4711-ours",`, 1))
+	a, claim := e.Claim(e.Approve(e.Propose(p), e.Mia))
+	a, attempt := e.Start(a, claim)
+	a = e.Report(a, stage.Receipt(attempt, claim, action.Success))
+	run, err := e.Reconciler.Ask(t.Context(), triage.Who{ID: e.Ops().ID}, triage.Asked{Op: newOp(), Tool: "shop.secret", From: time.Now().Add(-time.Hour), To: time.Now().Add(time.Hour)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.compared(run, api.ListedOperation{Key: a.ExecutionKey, At: a.Attempts[0].At.Format(time.RFC3339Nano), Outcome: "SUCCEEDED",
+		Fields: map[string]json.RawMessage{"/card": json.RawMessage(`"4711-theirs"`)}})
+	ops := e.as(e.Ops())
+	ops.open("/reconciliation/"+run.ID).says("Something else was done", "Case open").lacks("4711")
+	ops.open("/reconciliation/" + run.ID + "/differences.csv").want(http.StatusOK).holds(contract.Hidden).lacks("4711")
+	ops.open("/triage/" + e.Read(a.ID).CaseID()).want(http.StatusOK).lacks("4711")
 }
