@@ -132,7 +132,7 @@ func TestA8_ASweepFindsIt(t *testing.T) {
 	b.must(b.refunds.Diverge(t.Context(), sandbox.DivergeStatus, all[3].ExecutionKey))
 	soon := b.Later(2*time.Second, storetest.Skewed)
 	b.must(soon.Reconciler.Sweep(t.Context()))
-	sweep, _, err := b.DB.Sweeps(t.Context(), quick)
+	sweep, _, _, err := b.DB.Sweeps(t.Context(), quick)
 	b.must(err)
 	b.fail("pages", once(2, answerLost))
 	b.start(config)

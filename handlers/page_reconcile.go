@@ -156,16 +156,12 @@ func askedRun(fields url.Values, zone *time.Location) (triage.Asked, error) {
 func (s *server) runSeen(r *http.Request, c caller) (triage.Run, time.Time, error) {
 	runs, now, err := s.RunReads.Runs(r.Context(), triage.RunFilter{Viewer: c.viewer(), ID: parameter(r, "run"), Limit: 1})
 	if err == nil && len(runs) == 0 {
-		err = noRun()
+		err = triage.NoRun()
 	}
 	if err != nil {
 		return triage.Run{}, now, err
 	}
 	return runs[0], now, nil
-}
-
-func noRun() *action.Refusal {
-	return action.Refuse(action.NotFound, "There is no such reconciliation, or you may not see it.").Because("reconciliation")
 }
 
 // showRun shows what a run found.
@@ -195,7 +191,7 @@ func (s *server) runPage(w http.ResponseWriter, r *http.Request, c caller, statu
 		p.NextURL = pageAfter(&url.URL{Path: "/reconciliation/" + run.ID, RawQuery: url.Values{"class": {string(p.Class)}}.Encode()}, found[differencesPage-1].Key)
 	}
 	for _, d := range found {
-		row, err := s.differenceOf(r, c, run, d)
+		row, err := s.differenceOf(r, c, d)
 		if err != nil {
 			return err
 		}
@@ -231,7 +227,7 @@ func (s *server) explain(w http.ResponseWriter, r *http.Request, c caller) error
 		return err
 	}
 	if len(found) == 0 || fields.Get("key") == "" {
-		return noRun()
+		return triage.NoRun()
 	}
 	note, err := noteOf(fields)
 	if err == nil {

@@ -171,3 +171,22 @@ func TestReconciliationHidesWhatContractsHide(t *testing.T) {
 	ops.open("/reconciliation/" + run.ID + "/differences.csv").want(http.StatusOK).holds(contract.Hidden).lacks("4711")
 	ops.open("/triage/" + e.Read(a.ID).CaseID()).want(http.StatusOK).lacks("4711")
 }
+
+// The file has every difference, however many, and says what an action did not take.
+func TestTheFileOfARunEndsWithItsLastRow(t *testing.T) {
+	e := newEnv(t)
+	run := e.run()
+	const rows = 20_001
+	_, err := e.DB.Pool().Exec(`INSERT INTO reconciliation_differences (run_id, key, class, tool, scope, action_id, case_id, digest, detail)
+		SELECT $1, 'exk_' || lpad(n::text, 6, '0'), 'mismatch', $2, '', '', '', '', '{"tool_version":1,"why":"untold","untold":"Its record is broken."}'
+		FROM generate_series(1, $3::int) n`, run.ID, listable, rows)
+	if err != nil {
+		t.Fatal(err)
+	}
+	auditor := e.as(e.Person("otto", people.RoleAuditor))
+	auditor.open("/reconciliation/"+run.ID).says("Known there, not taken here", "Its action does not say so: Its record is broken.")
+	file := string(auditor.open("/reconciliation/" + run.ID + "/differences.csv").want(http.StatusOK).body)
+	if lines := strings.Count(file, "\n"); lines != rows+1 || !strings.Contains(file, "exk_020001,mismatch,untold,") || !strings.Contains(file, "Its record is broken.") {
+		t.Errorf("the file has %d lines and ends with %q", lines, file[max(0, len(file)-200):])
+	}
+}

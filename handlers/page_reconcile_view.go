@@ -3,11 +3,13 @@ package handlers
 import (
 	"encoding/csv"
 	"encoding/json"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
 	"time"
 
+	"countersign/action"
 	"countersign/action/contract"
 	"countersign/action/rule"
 	"countersign/triage"
@@ -44,13 +46,13 @@ func totalsOf(t triage.Totals) web.RunTotals {
 }
 
 // differenceOf is a difference as the page shows it.
-func (s *server) differenceOf(r *http.Request, c caller, run triage.Run, d triage.Difference) (web.Difference, error) {
+func (s *server) differenceOf(r *http.Request, c caller, d triage.Difference) (web.Difference, error) {
 	lang := string(langOf(r, c))
-	tool, err := s.catalogue.Version(r.Context(), run.Tool, run.ToolVersion)
+	tool, err := s.catalogue.Version(r.Context(), d.Tool, d.ToolVersion)
 	if err != nil {
 		return web.Difference{}, err
 	}
-	out := web.Difference{Key: web.Outside(d.Key), Class: web.RunClass(d.Class), Why: d.Why, ActionID: d.ActionID, Ours: web.State(d.Ours),
+	out := web.Difference{Key: web.Outside(d.Key), Class: web.RunClass(d.Class), Why: d.Why, Untold: web.Outside(d.Untold), ActionID: d.ActionID, Ours: web.State(d.Ours),
 		CaseID: d.CaseID, CaseOpen: d.CaseOpen}
 	if d.Theirs != nil {
 		out.Theirs = web.Outside(d.Theirs.Outcome)
@@ -68,6 +70,9 @@ func (s *server) differenceOf(r *http.Request, c caller, run triage.Run, d triag
 		return out, nil
 	}
 	snap, err := s.Reads.Snapshot(r.Context(), d.ActionID)
+	if action.IsCode(err, action.StaleRevision) { // its own page says what is wrong with it
+		return out, nil
+	}
 	if err != nil {
 		return out, err
 	}
@@ -100,15 +105,10 @@ func (s *server) runFile(w http.ResponseWriter, r *http.Request, c caller) error
 	if err != nil {
 		return err
 	}
-	tool, err := s.catalogue.Version(r.Context(), run.Tool, run.ToolVersion)
+	fields, err := s.fieldsCompared(r, run)
 	if err != nil {
 		return err
 	}
-	fields := []string{"currency", "at"}
-	for field := range tool.Contract.Execution.Reconcile.Fields {
-		fields = append(fields, field)
-	}
-	slices.Sort(fields)
 	w.Header().Set("Content-Type", "text/csv; charset=utf-8")
 	w.Header().Set("Content-Disposition", `attachment; filename="countersign-`+run.ID+`.csv"`)
 	w.Header().Set("Cache-Control", "no-store")
@@ -116,7 +116,7 @@ func (s *server) runFile(w http.ResponseWriter, r *http.Request, c caller) error
 		return err
 	}
 	out := csv.NewWriter(w)
-	head := []string{"key", "class", "why", "action_id", "case_id", "case_open", "here", "there", "there_at", "explained_by", "explained_utc", "explanation"}
+	head := []string{"key", "class", "why", "action_id", "case_id", "case_open", "here", "there", "there_at", "explained_by", "explained_utc", "explanation", "not_told"}
 	for _, field := range fields {
 		head = append(head, "here "+field, "there "+field, "differs "+field)
 	}
@@ -124,7 +124,7 @@ func (s *server) runFile(w http.ResponseWriter, r *http.Request, c caller) error
 		return err
 	}
 	for _, class := range []triage.Class{"", triage.ClassAwaiting} {
-		if err := s.writeDifferences(r, c, out, tool.Contract, run.ID, class, fields); err != nil {
+		if err := s.writeDifferences(r, c, out, run.ID, class, fields); err != nil {
 			return err
 		}
 	}
@@ -132,29 +132,52 @@ func (s *server) runFile(w http.ResponseWriter, r *http.Request, c caller) error
 	return out.Error()
 }
 
-func (s *server) writeDifferences(r *http.Request, c caller, out *csv.Writer, k *contract.Contract, runID string, class triage.Class, fields []string) error {
+func (s *server) writeDifferences(r *http.Request, c caller, out *csv.Writer, runID string, class triage.Class, fields []string) error {
 	f := triage.DifferenceFilter{Viewer: c.viewer(), RunID: runID, Class: class, Limit: filePage}
-	for written := 0; written < fileMost; {
+	for {
 		found, err := s.RunReads.Differences(r.Context(), f)
 		if err != nil {
 			return err
 		}
 		for _, d := range found {
-			if err := out.Write(differenceLine(k, d, fields)); err != nil {
+			tool, err := s.catalogue.Version(r.Context(), d.Tool, d.ToolVersion)
+			if err != nil {
+				return err
+			}
+			if err := out.Write(differenceLine(tool.Contract, d, fields)); err != nil {
 				return err
 			}
 			f.After = d.Key
 		}
-		written += len(found)
 		if len(found) < filePage {
 			return nil
 		}
 	}
-	return nil
+}
+
+// fieldsCompared are the fields that any version of a run's tool compares: each
+// action is compared by its own.
+func (s *server) fieldsCompared(r *http.Request, run triage.Run) ([]string, error) {
+	latest, err := s.catalogue.Latest(r.Context(), run.Tool)
+	if err != nil {
+		return nil, err
+	}
+	fields := []string{"currency", "at"}
+	for version := 1; version <= latest.Version; version++ {
+		tool, err := s.catalogue.Version(r.Context(), run.Tool, version)
+		if err != nil {
+			return nil, err
+		}
+		if by := tool.Contract.Execution.Reconcile; by != nil {
+			fields = slices.AppendSeq(fields, maps.Keys(by.Fields))
+		}
+	}
+	slices.Sort(fields)
+	return slices.Compact(fields), nil
 }
 
 func differenceLine(k *contract.Contract, d triage.Difference, fields []string) []string {
-	line := []string{d.Key, string(d.Class), d.Why, d.ActionID, d.CaseID, "", string(d.Ours), "", "", "", "", ""}
+	line := []string{d.Key, string(d.Class), d.Why, d.ActionID, d.CaseID, "", string(d.Ours), "", "", "", "", "", d.Untold}
 	if d.CaseID != "" {
 		line[5] = map[bool]string{true: "open", false: "settled"}[d.CaseOpen]
 	}

@@ -15,6 +15,7 @@ import (
 
 	"countersign/action"
 	"countersign/execution/api"
+	"countersign/triage"
 
 	"github.com/go-chi/chi/v5"
 )
@@ -42,7 +43,7 @@ func checkAddress(r *http.Request, rt route) error {
 		return action.Refuse(action.NotFound, "There is no such case, or you may not see it.").Because("case")
 	}
 	if strings.Contains(rt.pattern, "{run}") && !action.ValidID("rec", parameter(r, "run")) {
-		return noRun()
+		return triage.NoRun()
 	}
 	if strings.Contains(rt.pattern, "{task}") && !action.ValidID("tsk", parameter(r, "task")) {
 		return noTask()

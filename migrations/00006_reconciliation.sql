@@ -34,7 +34,9 @@ CREATE TABLE reconciliations (
     CHECK ((ended_at IS NULL) = (state NOT IN ('done', 'given_up')))
 );
 CREATE INDEX reconciliations_open ON reconciliations (asked_at, id) WHERE ended_at IS NULL;
-CREATE INDEX reconciliations_sweeps ON reconciliations (tool, to_at DESC) WHERE sweep;
+CREATE INDEX reconciliations_sweeps ON reconciliations (tool, asked_at DESC, id DESC) WHERE sweep;
+CREATE INDEX reconciliations_swept ON reconciliations (tool, to_at DESC) WHERE sweep AND state = 'done';
+CREATE INDEX reconciliations_first ON reconciliations (tool, from_at) WHERE sweep;
 CREATE INDEX reconciliations_staged ON reconciliations (id) WHERE staged AND ended_at IS NOT NULL;
 
 -- reconciliation_pages are the pages that a run was listed with.
@@ -75,11 +77,13 @@ CREATE TABLE reconciliation_differences (
     explained_by   text,
     explained_name text,
     explained_note text,
-    explained_run  text,                 -- where it was said
+    explained_run  text,                 -- where it was said; the event there has the whole
     PRIMARY KEY (run_id, key)
 );
 CREATE INDEX reconciliation_differences_class ON reconciliation_differences (run_id, class, key);
 CREATE INDEX reconciliation_differences_said ON reconciliation_differences (tool, key, digest) WHERE explained_at IS NOT NULL;
+
+REVOKE DELETE, TRUNCATE ON reconciliations, reconciliation_pages, reconciliation_differences FROM countersign_app;
 
 -- Our records of a window are those with an attempt in it.
 CREATE INDEX events_attempted ON events (at, subject) WHERE kind = 'attempted';

@@ -80,16 +80,12 @@ func (db *DB) runs(ctx context.Context, query string, args ...any) ([]triage.Run
 func (db *DB) Run(ctx context.Context, id string) (triage.Run, time.Time, error) {
 	runs, now, err := db.runs(ctx, `WHERE r.id = $1`, id)
 	if err == nil && len(runs) == 0 {
-		err = noRun()
+		err = triage.NoRun()
 	}
 	if err != nil {
 		return triage.Run{}, now, err
 	}
 	return runs[0], now, nil
-}
-
-func noRun() error {
-	return action.Refuse(action.NotFound, "There is no such reconciliation, or you may not see it.").Because("reconciliation")
 }
 
 // OpenRuns returns the reconciliations that go on, oldest first, and the
@@ -98,19 +94,19 @@ func (db *DB) OpenRuns(ctx context.Context, limit int) ([]triage.Run, time.Time,
 	return db.runs(ctx, `WHERE r.ended_at IS NULL ORDER BY r.asked_at, r.id LIMIT $1`, limit)
 }
 
-// Sweeps returns the latest sweep of a tool, and the one that is done and
-// reaches furthest; zero where there is none.
-func (db *DB) Sweeps(ctx context.Context, tool string) (latest, done triage.Run, err error) {
-	for into, only := range map[*triage.Run]string{&latest: "", &done: "AND r.state = 'done'"} {
-		runs, _, err := db.runs(ctx, `WHERE r.sweep AND r.tool = $1 `+only+` ORDER BY r.to_at DESC LIMIT 1`, tool)
+// Sweeps returns the latest sweep of a tool, the one that is done and reaches
+// furthest, and the one that looked back furthest; zero where there is none.
+func (db *DB) Sweeps(ctx context.Context, tool string) (latest, done, first triage.Run, err error) {
+	for into, which := range map[*triage.Run]string{&latest: "ORDER BY r.asked_at DESC, r.id DESC", &done: "AND r.state = 'done' ORDER BY r.to_at DESC", &first: "ORDER BY r.from_at"} {
+		runs, _, err := db.runs(ctx, `WHERE r.sweep AND r.tool = $1 `+which+` LIMIT 1`, tool)
 		if err != nil {
-			return latest, done, err
+			return latest, done, first, err
 		}
 		if len(runs) > 0 {
 			*into = runs[0]
 		}
 	}
-	return latest, done, nil
+	return latest, done, first, nil
 }
 
 const addRunSQL = `
@@ -187,7 +183,7 @@ func (db *DB) SaveRun(ctx context.Context, r triage.Run, found []triage.Differen
 	}
 	rows := make([]foundRow, len(found))
 	for i, d := range found {
-		detail, err := json.Marshal(differenceDetail{Why: d.Why, Ours: d.Ours, Theirs: d.Theirs, Fields: d.Fields})
+		detail, err := json.Marshal(differenceDetail{ToolVersion: d.ToolVersion, Why: d.Why, Untold: d.Untold, Ours: d.Ours, Theirs: d.Theirs, Fields: d.Fields})
 		if err != nil {
 			return false, fmt.Errorf("encoding a difference: %w", err)
 		}

@@ -16,10 +16,12 @@ import (
 
 // differenceDetail is what only people read of a difference.
 type differenceDetail struct {
-	Why    string                 `json:"why"`
-	Ours   action.State           `json:"ours,omitempty"`
-	Theirs *contract.Listed       `json:"theirs,omitempty"`
-	Fields []triage.FieldCompared `json:"fields,omitempty"`
+	ToolVersion int                    `json:"tool_version"`
+	Why         string                 `json:"why"`
+	Untold      string                 `json:"untold,omitempty"`
+	Ours        action.State           `json:"ours,omitempty"`
+	Theirs      *contract.Listed       `json:"theirs,omitempty"`
+	Fields      []triage.FieldCompared `json:"fields,omitempty"`
 }
 
 // Runs returns reconciliations that a viewer may see, newest first, and the
@@ -29,9 +31,6 @@ func (db *DB) Runs(ctx context.Context, f triage.RunFilter) ([]triage.Run, time.
 	seeTool(&w, "r.tool", f.Viewer)
 	if f.ID != "" {
 		w.add("r.id = ?", f.ID)
-	}
-	if f.Tool != "" {
-		w.add("r.tool = ?", f.Tool)
 	}
 	if f.Before != "" {
 		w.add("r.id < ?", f.Before)
@@ -76,7 +75,7 @@ func (r differenceRow) difference() (triage.Difference, error) {
 	if err := json.Unmarshal([]byte(r.Detail), &detail); err != nil {
 		return d, fmt.Errorf("reading the difference about %s: %w", r.Key, err)
 	}
-	d.Why, d.Ours, d.Theirs, d.Fields = detail.Why, detail.Ours, detail.Theirs, detail.Fields
+	d.ToolVersion, d.Why, d.Untold, d.Ours, d.Theirs, d.Fields = detail.ToolVersion, detail.Why, detail.Untold, detail.Ours, detail.Theirs, detail.Fields
 	if r.ExplainedAt != nil {
 		d.Explained = &triage.Explanation{By: action.By{Kind: action.ByPerson, ID: *r.ExplainedBy, Name: *r.ExplainedName}, At: r.ExplainedAt.UTC(),
 			Note: *r.ExplainedNote, RunID: *r.ExplainedRun}
@@ -129,17 +128,23 @@ d AS (
 e AS (
     INSERT INTO events (subject, version, op, kind, by_kind, by_id, by_name, by_role, by_method, from_state, to_state, at, data)
     SELECT 'reconciliation:' || d.run_id, (SELECT coalesce(max(version), 0) + 1 FROM events WHERE subject = 'reconciliation:' || $1),
-        'explain:' || $2, 'difference_explained', 'person', $3, $4, $6, $7, '', '', n.at, $8 FROM d, n)
+        'explain:' || $2, 'difference_explained', 'person', $3, $4, $6, $7, '', '', n.at, $8 FROM d, n RETURNING subject, version),
+b AS (
+    INSERT INTO bodies (subject, version, salt, content) SELECT e.subject, e.version, $9, $10 FROM e)
 SELECT (SELECT run_id FROM d) AS id, '' AS held`
 
 // Explain records what a person says of a difference, once, and returns what
 // stands.
 func (db *DB) Explain(ctx context.Context, d triage.Difference, e triage.Explanation) (triage.Explanation, error) {
-	data, err := json.Marshal(map[string]any{"key": d.Key, "class": d.Class, "digest": d.Digest, "note_hash": action.ContentHash([]byte(e.Note))})
+	data, err := json.Marshal(map[string]any{"key": d.Key, "class": d.Class, "digest": d.Digest})
 	if err != nil {
 		return e, fmt.Errorf("encoding the event: %w", err)
 	}
-	done, err := db.changed(ctx, explainSQL, d.RunID, d.Key, e.By.ID, e.By.Name, e.Note, e.By.Role, e.By.Method, string(data))
+	body, err := json.Marshal(map[string]string{"note": e.Note})
+	if err != nil {
+		return e, fmt.Errorf("encoding the event: %w", err)
+	}
+	done, err := db.changed(ctx, explainSQL, d.RunID, d.Key, e.By.ID, e.By.Name, e.Note, e.By.Role, e.By.Method, string(data), salt(), body)
 	if err != nil || done {
 		return e, err
 	}
@@ -148,7 +153,7 @@ func (db *DB) Explain(ctx context.Context, d triage.Difference, e triage.Explana
 	case err != nil:
 		return e, err
 	case len(found) == 0:
-		return e, noRun()
+		return e, triage.NoRun()
 	case found[0].Explained == nil:
 		return e, action.Refuse(action.OutcomeUnknown, "Somebody else explains another difference of this run in this moment. Send the same again.").Because("database")
 	}

@@ -97,20 +97,21 @@ func (db *DB) JoinOurs(ctx context.Context, r triage.Run, limit int) error {
 // joinedRow is one operation with both sides. Whatever is not staged as ours may
 // still be: attempted at another time, or never.
 type joinedRow struct {
-	Key     string     `db:"key"`
-	Theirs  *string    `db:"theirs"`
-	Twice   bool       `db:"twice"`
-	Sent    *time.Time `db:"sent_at"`
-	Action  *string    `db:"action_id"`
-	OwnKey  *string    `db:"own_key"`
-	Tool    *string    `db:"tool"`
-	Scope   *string    `db:"scope"`
-	State   *string    `db:"state"`
-	Content []byte     `db:"content"`
+	Key         string     `db:"key"`
+	Theirs      *string    `db:"theirs"`
+	Twice       bool       `db:"twice"`
+	Sent        *time.Time `db:"sent_at"`
+	Action      *string    `db:"action_id"`
+	OwnKey      *string    `db:"own_key"`
+	Tool        *string    `db:"tool"`
+	ToolVersion *int       `db:"tool_version"`
+	Scope       *string    `db:"scope"`
+	State       *string    `db:"state"`
+	Content     []byte     `db:"content"`
 }
 
 const joinedSQL = `
-SELECT s.key, s.theirs, s.twice, s.sent_at, a.id AS action_id, a.refs[3] AS own_key, a.tool, a.scope, a.state, b.content
+SELECT s.key, s.theirs, s.twice, s.sent_at, a.id AS action_id, a.refs[3] AS own_key, a.tool, a.tool_version, a.scope, a.state, b.content
 FROM (SELECT t.key, t.theirs, t.twice, t.sent_at, t.action_id FROM reconciliation_staged t WHERE t.run_id = $1 AND t.key > $2 ORDER BY t.key LIMIT $3) s
 LEFT JOIN LATERAL (
     SELECT s.action_id AS id WHERE s.action_id IS NOT NULL
@@ -140,7 +141,7 @@ func (db *DB) Joined(ctx context.Context, r triage.Run, limit int) ([]triage.Joi
 			j.Sent = *row.Sent
 		}
 		if row.Action != nil {
-			j.ActionID, j.OwnKey, j.Tool, j.Scope, j.State = *row.Action, *row.OwnKey, *row.Tool, *row.Scope, action.State(*row.State)
+			j.ActionID, j.OwnKey, j.Tool, j.ToolVersion, j.Scope, j.State = *row.Action, *row.OwnKey, *row.Tool, *row.ToolVersion, *row.Scope, action.State(*row.State)
 			var content struct {
 				Payload json.RawMessage `json:"payload"`
 			}

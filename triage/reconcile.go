@@ -30,6 +30,11 @@ const (
 // Open reports whether a run goes on.
 func (s RunState) Open() bool { return s != RunDone && s != RunGivenUp }
 
+// NoRun refuses what names a run that is not there, or not for who asks.
+func NoRun() *action.Refusal {
+	return action.Refuse(action.NotFound, "There is no such reconciliation, or you may not see it.").Because("reconciliation")
+}
+
 // Listing reports whether a run needs an executor to go on.
 func (s RunState) Listing() bool { return s == RunWaiting || s == RunListing }
 
@@ -43,7 +48,7 @@ const (
 	ClassMismatch   Class = "mismatch"
 	ClassOursOnly   Class = "ours_only"
 	ClassTheirsOnly Class = "theirs_only"
-	ClassOthers     Class = "others" // theirs, and not of this tool
+	ClassOthers     Class = "others" // not of this tool, or of a version whose operations are not listed
 )
 
 // Totals counts a run's operations by class, and those that are the same though
@@ -79,7 +84,7 @@ type Run struct {
 	Tries       int    // in a row that failed
 	Problem     string // why the last try failed, or why it was given up
 	AskedAt     time.Time
-	StartedAt   *time.Time // of listing
+	StartedAt   *time.Time // its first page was recorded
 	ProgressAt  time.Time
 	OfferAt     time.Time // from when an executor may take it up
 	EndedAt     *time.Time
@@ -109,20 +114,22 @@ type FieldCompared struct {
 
 // Difference is one operation of a run that is not simply matched.
 type Difference struct {
-	RunID     string
-	Tool      string
-	Key       string
-	Class     Class
-	Why       string // see the Differs constants
-	Digest    string // the same difference again has the same
-	Scope     string // of our action
-	ActionID  string // "" when there is none
-	CaseID    string // the case that it opened, or that weighed it before; "" for none
-	CaseOpen  bool   // as of now
-	Ours      action.State
-	Theirs    *contract.Listed
-	Fields    []FieldCompared
-	Explained *Explanation
+	RunID       string
+	Tool        string
+	ToolVersion int // whose contract weighed it: the action's, or the run's when there is no action
+	Key         string
+	Class       Class
+	Why         string // see the Differs constants
+	Untold      string // why its action could not be told, for a person; "" when it was, or there was nothing to tell
+	Digest      string // the same difference again has the same
+	Scope       string // of our action
+	ActionID    string // "" when there is none
+	CaseID      string // the case that it opened, or that weighed it before; "" for none
+	CaseOpen    bool   // as of now
+	Ours        action.State
+	Theirs      *contract.Listed
+	Fields      []FieldCompared
+	Explained   *Explanation
 }
 
 // How two sides differ.
@@ -136,6 +143,7 @@ const (
 	DiffersUnclear  = "unclear"   // its outcome cannot be read
 	DiffersNotFinal = "not_final" // one side has no outcome yet
 	DiffersYoung    = "young"     // too short a while ago
+	DiffersUntold   = "untold"    // the business system knows more, and the action does not take it
 )
 
 // Reconciler compares what is recorded here with what business systems list.
@@ -179,9 +187,9 @@ type StagingStore interface {
 	Joined(ctx context.Context, r Run, limit int) ([]Joined, error)
 	// Tools lists the newest version of every tool by name, after a name.
 	Tools(ctx context.Context, after string, limit int) ([]rule.ToolVersion, error)
-	// Sweeps returns the latest sweep of a tool, and the one that is done and
-	// reaches furthest; zero where there is none.
-	Sweeps(ctx context.Context, tool string) (latest, done Run, err error)
+	// Sweeps returns the latest sweep of a tool, the one that is done and reaches
+	// furthest, and the one that looked back furthest; zero where there is none.
+	Sweeps(ctx context.Context, tool string) (latest, done, first Run, err error)
 }
 
 // StoredPage is a page as it is laid out for the comparison.
@@ -195,17 +203,18 @@ type StoredPage struct {
 
 // Joined is one operation with both of its sides.
 type Joined struct {
-	Key      string
-	Theirs   *contract.Listed // nil when they do not list it
-	Twice    bool             // they list it twice, with different content
-	InWindow bool             // one of our attempts is in the window
-	Sent     time.Time        // the latest of those
-	ActionID string           // "" when the key is nobody's here
-	OwnKey   string           // the key of that action
-	Tool     string
-	Scope    string
-	State    action.State
-	Payload  json.RawMessage
+	Key         string
+	Theirs      *contract.Listed // nil when they do not list it
+	Twice       bool             // they list it twice, with different content
+	InWindow    bool             // one of our attempts is in the window
+	Sent        time.Time        // the latest of those
+	ActionID    string           // "" when the key is nobody's here
+	OwnKey      string           // the key of that action
+	Tool        string
+	ToolVersion int
+	Scope       string
+	State       action.State
+	Payload     json.RawMessage
 }
 
 // NewReconciler makes the service.
@@ -297,7 +306,6 @@ func (r *Reconciler) Explain(ctx context.Context, who Who, d Difference, note st
 type RunFilter struct {
 	Viewer people.Viewer
 	ID     string
-	Tool   string
 	Before string // id of the last run of the page before
 	Limit  int
 }

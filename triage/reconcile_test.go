@@ -87,9 +87,9 @@ func as(a action.Action, outcome string, members ...string) contract.Listed {
 }
 
 // asked is a run over the last hours until a while from now.
-func asked(s *stage.Stage) triage.Run {
+func asked(s *stage.Stage, c *stage.Console, tool string) triage.Run {
 	s.T.Helper()
-	run, err := s.Reconciler.Ask(background(), triage.Who{ID: s.Ops().ID}, triage.Asked{Op: action.NewSecret(8), Tool: listed, From: time.Now().Add(-time.Hour), To: time.Now().Add(time.Hour)})
+	run, err := c.Reconciler.Ask(background(), triage.Who{ID: s.Ops().ID}, triage.Asked{Op: action.NewSecret(8), Tool: tool, From: time.Now().Add(-time.Hour), To: time.Now().Add(time.Hour)})
 	if err != nil {
 		s.T.Fatal(err)
 	}
@@ -100,7 +100,7 @@ func asked(s *stage.Stage) triage.Run {
 // lives some time later.
 func compared(s *stage.Stage, c *stage.Console, items ...contract.Listed) triage.Run {
 	s.T.Helper()
-	run := asked(s)
+	run := asked(s, c, listed)
 	if _, err := c.Reconciler.TakePage(background(), s.Executor, run.ID, triage.Listed{PageID: action.NewID("pag"), Items: items}); err != nil {
 		s.T.Fatal(err)
 	}
@@ -222,7 +222,7 @@ func TestAConsoleThatDiesHasSaidNothingTwice(t *testing.T) {
 	s := reconciling(t)
 	later := s.Later(2*time.Minute, storetest.Skewed)
 	a, b := did(s, 10), did(s, 20)
-	run := asked(s)
+	run := asked(s, s.Console, listed)
 	_, err := later.Reconciler.TakePage(background(), s.Executor, run.ID, triage.Listed{PageID: "one", Items: []contract.Listed{as(a, "SUCCEEDED", "/new_price", "11"), as(b, "SUCCEEDED", "/new_price", "20")}})
 	must(t, err)
 	dying := triage.NewReconciler(s.DB, &flaky{later.DB, 1}, later.DB, later.Catalogue)
@@ -261,7 +261,7 @@ func TestSweepsLeaveNoGapAndGiveUpVisibly(t *testing.T) {
 	sweep := func(c *stage.Console) (latest, done triage.Run) {
 		t.Helper()
 		must(t, c.Reconciler.Sweep(background()))
-		latest, done, err := c.DB.Sweeps(background(), listed)
+		latest, done, _, err := c.DB.Sweeps(background(), listed)
 		must(t, err)
 		return latest, done
 	}
@@ -318,7 +318,7 @@ func TestSweepsLeaveNoGapAndGiveUpVisibly(t *testing.T) {
 	if circle.State != triage.RunGivenUp || circle.Problem == "" {
 		t.Errorf("a circle is %s, %q", circle.State, circle.Problem)
 	}
-	run := asked(s)
+	run := asked(s, s.Console, listed)
 	failed, err := s.Reconciler.TakePage(background(), s.Executor, run.ID, triage.Listed{PageID: "p", Error: "the system is away"})
 	must(t, err)
 	if failed.State != triage.RunWaiting || failed.Problem != "the system is away" || len(offers(s.Console)) != 0 || len(offers(soon)) != 1 {

@@ -14,9 +14,11 @@ import (
 
 // scales compare the two sides of one run's operations.
 type scales struct {
-	run  Run
-	tool *contract.Contract
-	by   *contract.Reconcile
+	run     Run
+	list    *contract.Contract  // the run's version: how the list was read
+	tool    *contract.Contract  // the version of the operation's action
+	version int                 // number of that
+	by      *contract.Reconcile // what the two compare; nil when that version's operations are not listed
 }
 
 // weighed is what the comparison of one operation shows.
@@ -38,10 +40,10 @@ func (s scales) weigh(j Joined) weighed {
 		return weighed{}
 	case j.ActionID == "" && strings.HasPrefix(j.Key, "exk_"):
 		return weighed{class: ClassTheirsOnly, why: DiffersUnknown}
-	case j.ActionID == "", j.Tool != s.run.Tool, j.OwnKey != j.Key:
+	case j.ActionID == "", j.Tool != s.run.Tool, j.OwnKey != j.Key, s.by == nil:
 		return weighed{class: ClassOthers}
 	}
-	reading := s.tool.ReadListed(*j.Theirs)
+	reading := s.list.ReadListed(*j.Theirs)
 	if j.State.In(action.Draft, action.Proposed, action.Confirmed, action.Rejected, action.Cancelled, action.Expired) {
 		if reading.Outcome == action.Failure {
 			return weighed{class: ClassMatched} // refused, and never sent from here
@@ -74,11 +76,13 @@ func (s scales) within(l contract.Listed) bool {
 // list, though it lists what happened long enough before and after.
 func (s scales) missing(j Joined) weighed {
 	switch {
+	case s.by == nil:
+		return weighed{class: ClassOthers}
 	case j.State.In(action.Executing, action.ResultUnknown):
 		return weighed{class: ClassAwaiting, why: DiffersNotFinal}
 	case !j.State.In(action.Accepted, action.Applied):
 		return weighed{class: ClassMatched} // on neither side
-	case s.run.StartedAt == nil || s.run.StartedAt.Before(j.Sent.Add(s.by.Settle.Duration)):
+	case s.run.AskedAt.Before(j.Sent.Add(s.by.Settle.Duration)): // every page was read after that
 		return weighed{class: ClassAwaiting, why: DiffersYoung}
 	}
 	return weighed{class: ClassOursOnly, why: DiffersMissing, says: action.FoundNotExecuted}
@@ -121,7 +125,7 @@ func (s scales) outcomes(j Joined, theirs contract.Reading) weighed {
 // young reports whether an operation may still change over there.
 func (s scales) young(j Joined) bool {
 	at, err := j.Theirs.Moment()
-	return err != nil || s.run.StartedAt == nil || s.run.StartedAt.Before(at.Add(s.by.Settle.Duration))
+	return err != nil || s.run.AskedAt.Before(at.Add(s.by.Settle.Duration))
 }
 
 // content compares what was done with what was asked for.

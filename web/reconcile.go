@@ -140,7 +140,8 @@ func (p RunPage) url(c RunClass) string {
 type Difference struct {
 	Key       Text
 	Class     RunClass
-	Why       string // outcome, fields, twice, missing, unknown, unsent, unclear, not_final or young
+	Why       string // outcome, fields, twice, missing, unknown, unsent, unclear, not_final, young or untold
+	Untold    Text   // why its action does not say the same; empty when it does
 	ActionID  string // "" when nothing here knows the key
 	Effect    Effect
 	Ours      State // "" when nothing here knows the key

@@ -125,6 +125,53 @@ func (r *Reconcile) ReadPage(body []byte) (items []Listed, next string, err erro
 	return items, next, nil
 }
 
+// Comparing is how r reads a list, with the fields and the currency that another
+// version of the contract compares and that r reads. Nil when the other version's
+// operations are not listed.
+func (r *Reconcile) Comparing(other *Reconcile) *Reconcile {
+	if other == nil || other == r {
+		return other
+	}
+	both := *r
+	both.Fields = map[string]string{}
+	for ours, place := range other.Fields {
+		if r.fieldAt(place) != "" {
+			both.Fields[ours] = place
+		}
+	}
+	if other.Currency != r.Currency {
+		both.Currency = ""
+	}
+	return &both
+}
+
+// Renamed is an operation that r has read, with its fields named as in other,
+// which Comparing made of it.
+func (r *Reconcile) Renamed(l Listed, other *Reconcile) Listed {
+	if other == r {
+		return l
+	}
+	named := l
+	named.Fields = map[string]json.RawMessage{}
+	for ours, place := range other.Fields {
+		if value, there := l.Fields[r.fieldAt(place)]; there {
+			named.Fields[ours] = value
+		}
+	}
+	return named
+}
+
+// fieldAt is the place in the payload that is held against one of the operation,
+// or "".
+func (r *Reconcile) fieldAt(place string) string {
+	for ours, theirs := range r.Fields {
+		if theirs == place {
+			return ours
+		}
+	}
+	return ""
+}
+
 // Pageful writes operations the way their list has them, with nothing but what
 // was compared. It is what evidence from a list holds.
 func (r *Reconcile) Pageful(items ...Listed) json.RawMessage {
