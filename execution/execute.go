@@ -58,7 +58,9 @@ func (e *Executor) execute(ctx, stopping context.Context, c *contract.Contract, 
 }
 
 // ready looks again at everything that may have changed since the approval,
-// and returns the request to send.
+// and returns the request to send. Whoever goes on, with a retry or with a step
+// that was never sent, asks again for the permission alone: what was sent before
+// may have changed the object, and what the preconditions are about.
 func (r *run) ready(ctx context.Context) (*wireCall, error) {
 	payload, err := action.Canonical(r.claimed.Payload)
 	if err != nil {
@@ -79,7 +81,7 @@ func (r *run) ready(ctx context.Context) (*wireCall, error) {
 		return nil, err
 	}
 	if action.Work(r.work.Kind) == action.WorkRetry {
-		return wire, nil // the first request may have moved the object itself
+		return wire, nil
 	}
 	return wire, r.unmoved(ctx)
 }

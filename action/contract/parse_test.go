@@ -209,7 +209,7 @@ func TestYAMLAndJSONMeanTheSame(t *testing.T) {
 
 // A contract is handed to executors with its defaults: they must read the same.
 func TestEffectiveReadsBack(t *testing.T) {
-	all := []*Contract{full(t), with(t, `"execution": {"callback": {"key": "/k"}, "status_query": {"tool": "x"}, "steps": [{"name": "s", "http": {"method": "POST", "path": "/p"}, "status_query": {"tool": "y"}}]}`), with(t, twoSteps)}
+	all := []*Contract{full(t), with(t, `"execution": {"key_lifetime": "1h", "callback": {"key": "/k"}, "status_query": {"tool": "x"}, "steps": [{"name": "s", "http": {"method": "POST", "path": "/p"}, "status_query": {"tool": "y"}}]}`), with(t, twoSteps)}
 	if _, err := os.Stat(filepath.Join("..", "..", "..", "shared", "data")); err == nil {
 		for _, c := range corpus(t) {
 			all = append(all, c)

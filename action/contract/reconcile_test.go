@@ -45,7 +45,7 @@ func TestReconcileDefaultsAndRefusals(t *testing.T) {
 		"no list":            {compared(`key: /id, at: /when`, ""), "/execution/reconcile"},
 		"an unknown key":     {compared(least+`, lists: x`, ""), "/execution/reconcile/lists"},
 		"no duration":        {compared(least+`, settle: soon`, ""), "/execution/reconcile/settle"},
-		"steps":              {strings.Replace(compared(least, ""), "execution:\n", "execution:\n  steps: [ { name: one, http: { method: POST, path: /one } } ]\n", 1), "/execution/reconcile"},
+		"steps":              {strings.Replace(compared(least, ""), "execution:\n", "execution:\n  key_lifetime: 1h\n  steps: [ { name: one, http: { method: POST, path: /one } } ]\n", 1), "/execution/reconcile"},
 	} {
 		_, err := Parse([]byte(tt.contract))
 		r := action.AsRefusal(err)

@@ -80,6 +80,9 @@ func (c *Contract) checkSteps(add adder) {
 	if len(steps) > 0 && c.Mode == Read {
 		add("/execution/steps", "a tool that only reads has no steps")
 	}
+	if len(steps) > 0 && c.Execution.Retry != RetrySameKey && c.Execution.KeyLifetime.Duration == 0 {
+		add("/execution/key_lifetime", "is required with steps: one that was never sent is begun only while the keys of those before it are remembered")
+	}
 	for i, s := range steps {
 		base := "/execution/steps/" + strconv.Itoa(i)
 		if slices.Contains(names, s.Name) {

@@ -7,7 +7,7 @@ import (
 	"countersign/action"
 )
 
-const twoSteps = `"execution": {"proves": "completed", "definite_failures": [404], "status_query": {"tool": "a.get", "max_polls": 4},
+const twoSteps = `"execution": {"proves": "completed", "key_lifetime": "1h", "definite_failures": [404], "status_query": {"tool": "a.get", "max_polls": 4},
 	"postconditions": [{"read": "a.all", "field": "/ok", "expect": "value == true"}], "compensation": "a.undo", "steps": [
 	{"name": "one", "http": {"method": "POST", "path": "/one"}, "conflicts": [409], "definite_failures": [410],
 	 "postconditions": [{"read": "a.one", "field": "/ok", "expect": "value == true"}], "compensation": "a.undo_one"},
@@ -63,14 +63,15 @@ func TestStepsThatDoNotFit(t *testing.T) {
 		return `{"name": "` + name + `", "http": {"method": "POST", "path": "/p"}` + more + `}`
 	}
 	for name, c := range map[string]struct{ members, places string }{
-		"a request beside them":           {`"http": {"method": "POST", "path": "/p"}, "execution": {"steps": [` + step("a", "") + `]}`, "/http"},
-		"in a tool that reads":            {`"mode": "read", "execution": {"steps": [` + step("a", "") + `]}`, "/execution/steps"},
-		"twice the same":                  {`"execution": {"steps": [` + step("a", "") + "," + step("a", "") + `]}`, "/execution/steps/1/name"},
-		"a key in its name":               {`"execution": {"steps": [` + step("a:b", "") + `]}`, "/execution/steps/0/name"},
-		"the whole proves more":           {`"execution": {"proves": "completed", "steps": [` + step("a", `, "proves": "queued"`) + `]}`, "/execution/proves"},
-		"asked about, nobody knows when":  {`"execution": {"steps": [` + step("a", `, "status_query": {"tool": "x"}`) + `]}`, "/execution/steps/0/status_query"},
-		"what is of the whole":            {`"execution": {"steps": [` + step("a", `, "postconditions": [{"read": "x", "field": "/y", "expect": "true"}]`) + `]}`, "/execution/steps/0/postconditions"},
-		"how often, where the whole says": {`"execution": {"status_query": {"tool": "x"}, "steps": [` + step("a", `, "status_query": {"tool": "x", "max_polls": 2}`) + `]}`, "/execution/steps/0/status_query/max_polls"},
+		"a request beside them":           {`"http": {"method": "POST", "path": "/p"}, "execution": {"key_lifetime": "1h", "steps": [` + step("a", "") + `]}`, "/http"},
+		"in a tool that reads":            {`"mode": "read", "execution": {"key_lifetime": "1h", "steps": [` + step("a", "") + `]}`, "/execution/steps"},
+		"a key of unknown life":           {`"execution": {"steps": [` + step("a", "") + `]}`, "/execution/key_lifetime"},
+		"twice the same":                  {`"execution": {"key_lifetime": "1h", "steps": [` + step("a", "") + "," + step("a", "") + `]}`, "/execution/steps/1/name"},
+		"a key in its name":               {`"execution": {"key_lifetime": "1h", "steps": [` + step("a:b", "") + `]}`, "/execution/steps/0/name"},
+		"the whole proves more":           {`"execution": {"key_lifetime": "1h", "proves": "completed", "steps": [` + step("a", `, "proves": "queued"`) + `]}`, "/execution/proves"},
+		"asked about, nobody knows when":  {`"execution": {"key_lifetime": "1h", "steps": [` + step("a", `, "status_query": {"tool": "x"}`) + `]}`, "/execution/steps/0/status_query"},
+		"what is of the whole":            {`"execution": {"key_lifetime": "1h", "steps": [` + step("a", `, "postconditions": [{"read": "x", "field": "/y", "expect": "true"}]`) + `]}`, "/execution/steps/0/postconditions"},
+		"how often, where the whole says": {`"execution": {"key_lifetime": "1h", "status_query": {"tool": "x"}, "steps": [` + step("a", `, "status_query": {"tool": "x", "max_polls": 2}`) + `]}`, "/execution/steps/0/status_query/max_polls"},
 	} {
 		_, err := Parse([]byte(`{"name": "a.b", "input_schema": {"type": "object"}, ` + c.members + `}`))
 		r := action.AsRefusal(err)
