@@ -124,8 +124,8 @@ func TestLinkedActionsWaitForTheOriginal(t *testing.T) {
 	claim := request{method: post, path: "/v1/confirmations/" + c.Confirmation.Ref + "/claim", key: e.keys[people.RoleExecutor], body: bound(c, "now")}
 	send1(t, e.server.Client(), past, claim).want(200)
 	e.evidence(unknown.ID, action.FoundNotExecuted)
-	again := e.post(people.RoleExecutor, "/v1/confirmations/"+unknown.Confirmation.Ref+"/claim", bound(unknown, "retry")).refused(action.TargetBlocked)
-	if again.Reason != "busy" || again.Args["action"] != c.ID {
+	again := e.post(people.RoleExecutor, "/v1/confirmations/"+unknown.Confirmation.Ref+"/claim", bound(unknown, "retry")).refused(action.WrongState)
+	if again.Reason != "retry-linked" || again.Args["action"] != c.ID {
 		t.Errorf("%+v", again)
 	}
 }

@@ -306,7 +306,7 @@ func TestARetryIsAWrite(t *testing.T) {
 		again := e.post(people.RoleExecutor, ref, bound(a, "c2"))
 		if stopped {
 			again.stopped(k, "writes")
-			e.as(e.Person("ops", people.RoleOps)).open("/triage/"+e.Read(a.ID).CaseID()).want(200).says("the budget of its task is used up")
+			e.as(e.Person("ops", people.RoleOps)).open("/triage/" + e.Read(a.ID).CaseID()).want(200).says("the budget of its task is used up")
 		} else {
 			again.want(200)
 			e.post(people.RoleExecutor, "/v1/actions/"+a.ID+"/attempts", api.Attempt{AttemptID: "a2", ClaimID: "c2", Fingerprint: "f"}).want(201)

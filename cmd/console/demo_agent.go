@@ -27,7 +27,7 @@ const (
 
 // The budget of one start: far more than it uses up in a day of calm.
 const (
-	agentRounds = 1500
+	agentRounds = 800
 	agentWrites = 1000
 	agentCost   = 30.0 // EUR
 	roundCost   = 0.004
