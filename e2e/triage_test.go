@@ -174,9 +174,8 @@ func TestSendingAgainAndNews(t *testing.T) {
 	a := c.unsaid(t, tool, 42)
 	p, watching := c.as(t, "ops", tool), c.as(t, "ops", tool)
 	watching.open("/triage?tool=" + tool)
-	p.open(caseOf(a)).says("Send again, same key (", "remembers it until")
 	eventually(t, "the fence to be over", func() bool { return p.open(caseOf(a)).count(`form[action$="/retry"]`) == 1 })
-	p.says("does nothing twice").follow(`form[action$="/retry"] button`).says("Asked for. An executor sends it as soon as it can.")
+	p.says("Send again, same key (", "remembers it until", "does nothing twice").follow(`form[action$="/retry"] button`).says("Asked for. An executor sends it as soon as it can.")
 	if got := c.ends(t, a.ID, api.Receipt{Outcome: "SUCCESS", Proves: "completed", HTTPStatus: 200}); got.State != "applied" || len(got.Attempts) != 2 {
 		t.Errorf("%s after %d attempts", got.State, len(got.Attempts))
 	}

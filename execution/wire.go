@@ -1,6 +1,7 @@
 package execution
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -29,6 +30,7 @@ type gate struct {
 	mu           sync.Mutex
 	dialed       bool
 	sent, sealed bool
+	why          error // it was shut before anything left
 }
 
 // dial lets one connection through.
@@ -52,7 +54,7 @@ func (g *gate) pass(conn net.Conn) error {
 		return nil
 	}
 	if err := g.may(); err != nil {
-		g.sealed = true
+		g.sealed, g.why = true, err
 		return err
 	}
 	if err := conn.SetWriteDeadline(g.by); err != nil {
@@ -63,12 +65,13 @@ func (g *gate) pass(conn net.Conn) error {
 	return nil
 }
 
-// seal shuts the gate and reports whether anything may have left.
-func (g *gate) seal() bool {
+// seal shuts the gate and reports whether anything may have left, and why it was
+// not let through.
+func (g *gate) seal() (sent bool, why error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.sealed = true
-	return g.sent
+	return g.sent, g.why
 }
 
 // gatedConn is a connection behind a gate.
@@ -149,7 +152,9 @@ func sendOnce(ctx context.Context, req *http.Request, g *gate, roots *tls.Config
 	req.GetBody = nil // nothing to repeat it from
 	resp, err := transport.RoundTrip(req)
 	if err != nil {
-		return reply{sent: g.seal(), err: err}
+		// The transport may tell first that its connection is closed.
+		sent, why := g.seal()
+		return reply{sent: sent, err: cmp.Or(why, err)}
 	}
 	body, err := readBounded(resp)
 	g.seal() // not earlier: an answer may come while the request is still being written

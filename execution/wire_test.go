@@ -318,13 +318,14 @@ func TestGateOpensOnceAndStaysShut(t *testing.T) {
 	if asked != 1 {
 		t.Errorf("asked %d times", asked)
 	}
-	if !g.seal() {
+	if sent, _ := g.seal(); !sent {
 		t.Error("what was sent reads as not sent")
 	}
 	if _, err := conn.Write([]byte("x")); !errors.Is(err, errShut) {
 		t.Errorf("written after the end: %v", err)
 	}
-	if sealed := openGate(); sealed.seal() || sealed.pass(near) == nil {
+	sealed := openGate()
+	if sent, _ := sealed.seal(); sent || sealed.pass(near) == nil {
 		t.Error("a gate that was shut first let something through")
 	}
 }
