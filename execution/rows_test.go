@@ -7,6 +7,7 @@ import (
 
 	"countersign/action"
 	"countersign/execution"
+	"countersign/triage"
 )
 
 // A refund that timed out after it had succeeded: the stored success is taken
@@ -165,6 +166,35 @@ func TestD6_WhatLooksCannotWrite(t *testing.T) {
 	}
 	if status, err := post(b, "/refunds/orders/LAPSE-000001/refunds", `{"order_id":"LAPSE-000001","amount":10,"reason":"x"}`, b.tokens.RefundsRead); err != nil || status != http.StatusForbidden {
 		t.Errorf("a write with the credential for reading: %d, %v", status, err)
+	}
+}
+
+// Of two orders the desk says the same, "cancelled". One is; the other goes to a
+// person, with the field that is not what it should be.
+func TestD1_WhatIsSaidIsNotWhatIsDone(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.sweeping()
+	b.hurriedOf("orders.cancel_order", "orders.hurried")
+	cancelled := func(order string) action.Action {
+		return b.approve(b.propose("orders.hurried", actor, `{"order_id":"`+order+`","reason":"no longer needed"}`, ""))
+	}
+	said, done := cancelled("10086"), cancelled("10087")
+	b.start(b.config())
+	if a := b.ends(done.ID, action.Applied); len(a.Attempts) != 1 {
+		t.Errorf("10087: %s", story(a))
+	}
+	a := b.ends(said.ID, action.ResultUnknown)
+	if a.Receipts[0].Outcome != action.Success || a.CaseID() == "" || a.Case.Why != action.WhyMismatch || len(a.Attempts) != 1 {
+		t.Errorf("10086: case %+v: %s", a.Case, story(a))
+	}
+	tool, err := b.Catalogue.Version(t.Context(), a.Tool, a.ToolVersion)
+	b.must(err)
+	fields, err := triage.Compare(t.Context(), tool, a)
+	b.must(err)
+	if len(fields) != 2 || fields[0].Field != "/status" || fields[0].Holds != action.HoldsFalse ||
+		string(fields[0].Expected) != `"cancelled"` || string(fields[0].Observed) != `"paid"` {
+		t.Errorf("the case compares %+v", fields)
 	}
 }
 
