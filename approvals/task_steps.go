@@ -248,7 +248,7 @@ func (s *Service) EndTask(ctx context.Context, c TaskCommand, id string) (Task, 
 		}
 		return taskStep{kind: TaskEndedBy, to: TaskEnded, data: struct{}{}, body: taskBody{Reason: c.Reason}}, nil
 	})
-	if err != nil {
+	if err != nil || k.State != TaskEnded {
 		return k, err
 	}
 	cancelled, err := cancelAll(ctx, s.ledger, func(after string) ([]string, error) { return s.tasks.OpenOfTask(ctx, id, after, 100) },
@@ -259,8 +259,17 @@ func (s *Service) EndTask(ctx context.Context, c TaskCommand, id string) (Task, 
 	return k, err
 }
 
+// tend lets a person change a task. Their ops are their own: no program and no
+// other person can have answered one before.
 func (s *Service) tend(ctx context.Context, c TaskCommand, id string, decide func(Task, time.Time) (taskStep, error)) (Task, error) {
-	k, _, _, err := s.changeTask(ctx, id, c.Op, c.By, func(k Task, now time.Time) (taskStep, error) {
+	k, _, err := s.Task(ctx, id)
+	if err != nil {
+		return k, err
+	}
+	if err := s.MayTend(ctx, c.Person, k); err != nil {
+		return k, err
+	}
+	k, _, _, err = s.changeTask(ctx, id, "tend:"+c.Person.ID+":"+c.Op, c.By, func(k Task, now time.Time) (taskStep, error) {
 		if err := s.MayTend(ctx, c.Person, k); err != nil {
 			return taskStep{}, err
 		}

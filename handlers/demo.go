@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"countersign/action"
+	"countersign/people"
 	"countersign/web"
 )
 
@@ -47,14 +48,15 @@ type DemoFault struct {
 
 // demoRoutes are only there in a demo.
 func demoRoutes() []route {
+	player := signedIn(people.RoleSupport, people.RoleOps, people.RoleAdmin) // auditors look
 	return []route{
 		{get, "/demo", "guide", signedIn(), (*server).showGuide, 0, nil},
-		{post, "/demo/steps", "playStep", signedIn(), (*server).playStep, 0, nil},
+		{post, "/demo/steps", "playStep", player, (*server).playStep, 0, nil},
 		{get, "/demo/faults", "faults", signedIn(), (*server).showFaults, 0, nil},
-		{post, "/demo/faults", "breakSystem", signedIn(), (*server).breakSystem, 0, nil},
-		{post, "/demo/faults/mend", "mendSystems", signedIn(), (*server).mendSystems, 0, nil},
+		{post, "/demo/faults", "breakSystem", player, (*server).breakSystem, 0, nil},
+		{post, "/demo/faults/mend", "mendSystems", player, (*server).mendSystems, 0, nil},
 		{get, "/demo/try", "tryForm", signedIn(), (*server).showTry, 0, nil},
-		{post, "/demo/try", "try", signedIn(), (*server).tryTool, 0, nil},
+		{post, "/demo/try", "try", player, (*server).tryTool, 0, nil},
 	}
 }
 

@@ -346,6 +346,8 @@ func TestPeopleTendTasks(t *testing.T) {
 	for range 2 { // sent twice, it adds once
 		b.send(path+"/extend", formOf("op", op, "writes", "1", "elapsed", "30", "cost", "0.5", "reason", "One more price")).leads(path + "?done=task_extended")
 	}
+	// Whoever may not, may not repeat what somebody did who may, either.
+	e.as(owner).send(path+"/extend", formOf("op", op, "writes", "1", "elapsed", "30", "cost", "0.5", "reason", "One more price")).want(403)
 	now := e.look(k)
 	if now.State != "open" || *now.Limits.Writes != 2 || *now.Limits.Cost != 2.5 || time.Duration(*now.Limits.Elapsed) != 90*time.Minute {
 		t.Errorf("%+v", now.Limits)

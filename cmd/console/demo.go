@@ -177,7 +177,7 @@ func (d *demoRun) startExecutor(ctx context.Context, traces trace.TracerProvider
 	if err := d.connectCallbacks(ctx); err != nil {
 		return err
 	}
-	if err := d.guide.open(d, served); err != nil {
+	if err := d.guide.open(d); err != nil {
 		return err
 	}
 	config := d.shop.executorConfig(d.file.Console, d.file.Keys.Executor, served)

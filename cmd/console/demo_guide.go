@@ -29,7 +29,7 @@ type guide struct {
 	played map[string]played
 	agent  *agent
 	admin  *execution.Client
-	served []string // tools that the shop carries out
+	tried  []string // names of tools that people tried
 	broke  string   // op of the last form that broke something
 }
 
@@ -41,7 +41,7 @@ type played struct {
 }
 
 // open gives the guide its company, once everything runs.
-func (g *guide) open(d *demoRun, served []string) error {
+func (g *guide) open(d *demoRun) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	client, err := execution.NewClient(d.file.Console, execution.NewSecret(d.file.Keys.Proposer), execution.Options{Logger: d.log, Agent: "shop-assistant"})
@@ -52,7 +52,7 @@ func (g *guide) open(d *demoRun, served []string) error {
 	if err != nil {
 		return err
 	}
-	g.dir, g.admin, g.served, g.played = d.dir, admin, served, map[string]played{}
+	g.dir, g.admin, g.played = d.dir, admin, map[string]played{}
 	g.agent = &agent{client: client, shop: d.shop, http: &http.Client{Timeout: shopTimeout}, log: d.log}
 	raw, err := os.ReadFile(g.path())
 	if errors.Is(err, os.ErrNotExist) {
@@ -241,8 +241,8 @@ func (g *guide) Try(ctx context.Context, definition, payload []byte, op string) 
 	if err != nil {
 		return "", under(err, "/definition")
 	}
-	if slices.Contains(g.served, c.Name) {
-		return "", action.Refuse(action.InvalidArgument, "The demo has a tool of this name, which its shop serves.").
+	if _, err := g.admin.Tool(ctx, c.Name, 0); err == nil && !slices.Contains(g.tried, c.Name) {
+		return "", action.Refuse(action.InvalidArgument, "The demo has a tool of this name.").
 			At("/definition", "Give your tool another name.")
 	}
 	if !json.Valid(payload) {
@@ -251,6 +251,7 @@ func (g *guide) Try(ctx context.Context, definition, payload []byte, op string) 
 	if _, err := g.admin.PutTool(ctx, c.Name, definition); err != nil {
 		return "", under(toldBy(err), "/definition")
 	}
+	g.tried = append(g.tried, c.Name)
 	asked := api.Propose{Tool: c.Name, Actor: &api.Actor{ID: "u-li-na"}, Reason: "A first try.", Payload: payload}
 	if len(c.Entries) > 0 {
 		asked.Entry = c.Entries[0]
