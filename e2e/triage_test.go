@@ -128,12 +128,19 @@ func TestAContradictionReopensAnAppliedAction(t *testing.T) {
 func TestAFileIsImportedWithAStaleItem(t *testing.T) {
 	t.Parallel()
 	c := orSkip(t, here.demo)
-	tool := c.desk(t, "")
-	paid, moved, absent := c.unsaid(t, tool, 42), c.unsaid(t, tool, 43), c.unsaid(t, tool, 44)
-	p, other := c.as(t, "ops", tool), c.as(t, "ops", tool)
-	p.open("/triage?tool=" + tool)
-	if p.count(".bulk") != 1 {
-		t.Skip("a quarter of an hour began while the cases were opened, so they are in two groups")
+	var tool string
+	var paid, moved, absent api.Action
+	var p, other *tab
+	for range 2 { // a quarter of an hour that begins in between makes two groups of them, and the next is far
+		tool = c.desk(t, "")
+		paid, moved, absent = c.unsaid(t, tool, 42), c.unsaid(t, tool, 43), c.unsaid(t, tool, 44)
+		p, other = c.as(t, "ops", tool), c.as(t, "ops", tool)
+		if p.open("/triage?tool=" + tool); p.count(".bulk") == 1 {
+			break
+		}
+	}
+	if n := p.count(".bulk"); n != 1 {
+		t.Fatalf("three cases of one cause stand in %d groups", n)
 	}
 	keys := eval[string](p, `fetch("/triage/keys?" + new URLSearchParams(new FormData(document.querySelector(".bulk")))).then(r => r.text())`)
 	for _, a := range []api.Action{paid, moved, absent} {
