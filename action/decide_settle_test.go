@@ -331,6 +331,20 @@ func TestALapsedRetryGoesBackToItsCase(t *testing.T) {
 	}
 }
 
+// Half a microsecond would be rounded one way here and another in the database.
+func TestWorkBeginsAtAWholeMicrosecond(t *testing.T) {
+	l := newLife(t).unknown()
+	l.do(l.evidence(FoundNotExecuted, ""), ResultUnknown)
+	l.do(l.retry("c2"), Executing)
+	l.do(Release{Op: "r", By: executor, ClaimID: "c2", CaseID: "cas_new"}, ResultUnknown)
+	for range 100 {
+		l.a.ID = NewID("act")
+		if work, at := l.a.NextWork(); work != WorkRetry || at.Nanosecond()%1000 != 0 {
+			t.Fatalf("%s: %q at %v", l.a.ID, work, at)
+		}
+	}
+}
+
 // The deadline of a retry counts from the retry.
 func TestARetryHasItsOwnDeadline(t *testing.T) {
 	l := newLife(t).unknown().wait(time.Hour)

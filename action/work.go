@@ -28,8 +28,15 @@ func (a Action) Work() Work {
 	return work
 }
 
-// NextWork says what an executor should do, and from when.
+// NextWork says what an executor should do, and from when, as finely as the
+// database counts: a moment between two microseconds would be rounded one way
+// in the row and another in the fold.
 func (a Action) NextWork() (Work, time.Time) {
+	work, at := a.nextWork()
+	return work, at.Truncate(time.Microsecond)
+}
+
+func (a Action) nextWork() (Work, time.Time) {
 	switch a.State {
 	case Proposed:
 		if _, read := a.Before(); a.Terms.Before != "" && !read {

@@ -222,7 +222,7 @@ func columnText(v any) string {
 	return string(text)
 }
 
-func stamp(t time.Time) string { return t.UTC().Round(time.Microsecond).Format(time.RFC3339Nano) }
+func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
 
 // orphanBatch is how many actions' first events are looked at in one statement.
 const orphanBatch = 5000
