@@ -3,7 +3,6 @@ package web
 import (
 	"context"
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -112,15 +111,6 @@ func (o VerdictOutcome) status() Status {
 		o.Status.How = HowFinding
 	}
 	return o.Status
-}
-
-// said is what may be said as one sentence.
-func (s Statement) said(l Lang) string {
-	gap := " "
-	if l == Chinese {
-		gap = ""
-	}
-	return strings.Join(s.MaySay(l), gap)
 }
 
 // blockWords says what becomes of the block.

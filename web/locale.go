@@ -36,6 +36,14 @@ func (l Lang) tag() string {
 	return "en"
 }
 
+// text is sentences one after the other: Chinese has no space between them.
+func (l Lang) text(sentences []string) string {
+	if l == Chinese {
+		return strings.Join(sentences, "")
+	}
+	return strings.Join(sentences, " ")
+}
+
 // ParseLang recognises a language that was chosen or stored; anything else is
 // English and false.
 func ParseLang(s string) (Lang, bool) {
