@@ -65,7 +65,7 @@ func (s Snapshot) afterObservation(o Observation) (State, string) {
 			return a.notDone()
 		}
 	case o.Step != "":
-		if a.State == Executing && o.Holds == HoldsFalse && s.verifyOver(o.Step) {
+		if a.State == Executing && o.Holds == HoldsFalse && a.stepProven(o.Step) && s.verifyOver(o.Step) {
 			return ResultUnknown, WhyMismatch
 		}
 	case a.State.In(Accepted, ResultUnknown) && a.Terms.Verify && a.Proven == ProvesCompleted:

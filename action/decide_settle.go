@@ -40,7 +40,9 @@ func (c AddEvidence) decide(s Snapshot) (Transition, error) {
 	one.Action = a.of(c.Found.Step)
 	d := evidenced{Found: c.found(a)}
 	to, why := one.afterEvidence(d.Found)
-	to, why = one.afterLate(d.Found.Proves, c.UndoneBy, to, why)
+	if len(one.Action.Attempts) > 0 {
+		to, why = one.afterLate(d.Found.Proves, c.UndoneBy, to, why)
+	}
 	to, why = s.together(one.Action, c.Found.Step, d.Found.Proves, to, why)
 	if why != "" {
 		d.Case = s.newCase(c.CaseID, why, c.op())
@@ -59,6 +61,9 @@ func (c AddEvidence) decide(s Snapshot) (Transition, error) {
 // leads to, and why a case opens.
 func (s Snapshot) afterEvidence(f Found) (State, string) {
 	a := s.Action
+	if len(a.Attempts) == 0 {
+		return s.afterUnasked(f)
+	}
 	switch f.Outcome {
 	case FoundSucceeded:
 		return s.afterSuccess(f.Proves, a.failedBesides(Attempt{}))
@@ -70,6 +75,23 @@ func (s Snapshot) afterEvidence(f Found) (State, string) {
 		return s.afterDifference()
 	}
 	return a.State, ""
+}
+
+// afterUnasked is the state that an answer leads to about what was never
+// attempted from here. That something happened under the key is for people to
+// explain, and proves nothing; that nothing did says nothing new.
+func (s Snapshot) afterUnasked(f Found) (State, string) {
+	a := s.Action
+	told := slices.ContainsFunc(a.Asks, func(q Ask) bool {
+		return q.Found.Outcome == FoundSucceeded && q.Found.Proves.Stronger(f.Proves) == q.Found.Proves
+	})
+	switch {
+	case f.Outcome == FoundDiffers:
+		return s.afterDifference()
+	case f.Outcome != FoundSucceeded, told, a.State == ResultUnknown && !a.settles():
+		return a.State, ""
+	}
+	return ResultUnknown, WhyContradiction
 }
 
 // afterDifference is the state that another operation under the key leads to

@@ -293,7 +293,9 @@ func (a *Action) absorbEvidence(e Event) error {
 	}
 	switch d.Found.Outcome {
 	case FoundSucceeded:
-		a.prove(d.Found.Step, d.Found.Proves, e)
+		if len(a.of(d.Found.Step).Attempts) > 0 {
+			a.prove(d.Found.Step, d.Found.Proves, e)
+		}
 	case FoundFailed:
 		if a.State == Failed && e.From != Failed {
 			a.FailureCode = FoundFailed
@@ -302,6 +304,9 @@ func (a *Action) absorbEvidence(e Event) error {
 		if e.From != Executing { // what is on its way may not have arrived
 			a.miss(d.Found.Step)
 		}
+	}
+	if d.Case != nil && d.Case.Kind == CaseContradiction {
+		a.void(d.Found.Outcome == FoundSucceeded || d.Found.Outcome == FoundDiffers)
 	}
 	a.openCase(d.Case)
 	return nil

@@ -10,6 +10,7 @@ type seenStep struct {
 	terms    StepTerms
 	proven   Proof
 	verified bool
+	begun    bool     // attempted, whether it left or not
 	sent     []string // attempts that may have left
 	wanted   bool     // a person had it sent again when nothing was on its way
 	missed   int      // how many of them the business system had not executed when it said so, plus one
@@ -43,7 +44,7 @@ func (w *walk) stepsSeen() []*seenStep {
 		case KindAttempted:
 			t := readData[attempted](e).Attempt
 			of[t.ID] = named(t.Step)
-			of[t.ID].sent = append(of[t.ID].sent, t.ID)
+			of[t.ID].begun, of[t.ID].sent = true, append(of[t.ID].sent, t.ID)
 			over[t.ID] = t.SendBy.Add(w.terms.FenceAfter)
 		case KindReceipt:
 			r := readData[receipted](e).Receipt
@@ -55,7 +56,7 @@ func (w *walk) stepsSeen() []*seenStep {
 			definite[r.AttemptID] = definite[r.AttemptID] || r.Outcome == Success || r.Outcome == Failure
 		case KindEvidence:
 			f := readData[evidenced](e).Found
-			if s := named(f.Step); f.Outcome == FoundSucceeded {
+			if s := named(f.Step); f.Outcome == FoundSucceeded && s.begun {
 				s.prove(f.Proves)
 			} else if f.Outcome == FoundNotExecuted && e.From != Executing {
 				s.missed = len(s.sent) + 1
@@ -117,6 +118,9 @@ func (w *walk) stepsHold(level Level) {
 	for i, s := range all {
 		if len(s.sent) > 2 {
 			w.r.Fatalf("step %q may have left %d times", s.terms.Name, len(s.sent))
+		}
+		if !s.begun && len(all) > 1 && w.a.StepState(w.a.Steps[i]) == StepDone {
+			w.r.Fatalf("step %q is done, and was never attempted", s.terms.Name)
 		}
 		if i > 0 && len(s.sent) > 0 && !all[i-1].done() {
 			w.r.Fatalf("step %q began before %q was done", s.terms.Name, all[i-1].terms.Name)

@@ -33,7 +33,7 @@ type StepState string
 // The states of a step.
 const (
 	StepDone    StepState = "done"
-	StepNotDone StepState = "not_done" // never sent, or definitely refused
+	StepNotDone StepState = "not_done" // never sent as far as anybody knows, or definitely refused
 	StepUnknown StepState = "unknown"
 )
 
@@ -55,16 +55,27 @@ func (s Step) proven() bool {
 	return s.Proven != ProvesNothing && s.Proven.Stronger(s.Proves) == s.Proven
 }
 
+// stepProven reports whether answers have proven all that a step can.
+func (a Action) stepProven(name string) bool {
+	return slices.ContainsFunc(a.Steps, func(s Step) bool { return s.Name == name && s.proven() })
+}
+
 // StepState returns what is known of a step of the action.
 func (a Action) StepState(s Step) StepState {
 	one := a.of(s.Name)
 	switch {
 	case s.Done():
 		return StepDone
-	case s.Proven == ProvesNothing && (one.Executions() == 0 || one.provenUndone()):
+	case s.Proven == ProvesNothing && (one.Executions() == 0 && !one.happenedUnasked() || one.provenUndone()):
 		return StepNotDone
 	}
 	return StepUnknown
+}
+
+// happenedUnasked reports whether something happened under the key of what was
+// never attempted from here, as an answer says. It looks at one request.
+func (a Action) happenedUnasked() bool {
+	return len(a.Attempts) == 0 && (a.said(FoundSucceeded) || a.said(FoundDiffers))
 }
 
 // inPart reports whether evidence shows that some steps are done and all others

@@ -247,3 +247,69 @@ func TestARetryThatNeverLeftIsNotOne(t *testing.T) {
 		l.check()
 	}
 }
+
+// What was never attempted from here is not done by what anybody says of it: an
+// answer that it happened is for people to explain, and proves nothing.
+func TestWhatWasNeverAttemptedIsNotDone(t *testing.T) {
+	stations := map[string]func() *life{
+		"going on": func() *life { return newLife(t).between("t1") },
+		"stopped between": func() *life {
+			l := newLife(t).between("t1")
+			l.wait(time.Minute).do(Tick{CaseID: "cas_1"}, ResultUnknown)
+			return l
+		},
+		"the step before is not known": func() *life {
+			l := newLife(t).inSteps().claimed()
+			l.do(l.attempt("c1", "t1"), Executing)
+			l.do(l.receipt("t1", Unknown, ""), ResultUnknown)
+			return l
+		},
+		"people found that nothing happened": func() *life {
+			l := newLife(t).inSteps().claimed()
+			l.do(l.attempt("c1", "t1"), Executing)
+			l.do(l.receipt("t1", Unknown, ""), ResultUnknown)
+			l.do(l.settle(DidNotHappen), ResultUnknown)
+			return l
+		},
+	}
+	about := func(l *life, outcome string) AddEvidence {
+		c := l.evidence(outcome, ProvesCompleted)
+		c.Found.Step = "notify"
+		return c
+	}
+	for name, station := range stations {
+		for _, outcome := range []string{FoundSucceeded, FoundFailed, FoundNotExecuted} {
+			l := station()
+			before, work := l.a.State, l.a.Work()
+			if outcome != FoundSucceeded {
+				if l.do(about(l, outcome), before); l.a.Work() != work || l.states()[1] != StepNotDone {
+					t.Errorf("%s, %s: work %q, %v", name, outcome, l.a.Work(), l.states())
+				}
+				continue
+			}
+			c := about(l, outcome)
+			if l.do(c, ResultUnknown); l.a.Case.Kind != CaseContradiction || l.a.Steps[1].Proven != ProvesNothing || l.states()[1] != StepUnknown || l.a.verdict() != "" {
+				t.Errorf("%s: %+v, %v", name, l.a.Case, l.states())
+			}
+			if again, err := l.try(c); err != nil || again.Event.Kind != "" {
+				t.Errorf("%s, told once more: %q, %v", name, again.Event.Kind, err)
+			}
+			if _, err := l.snap().Left(l.terms.Steps); AsRefusal(err).Reason != "link-unknown" || l.a.Work() != WorkNone {
+				t.Errorf("%s: what is left is %v, work %q", name, err, l.a.Work())
+			}
+			l.wait(time.Hour).do(l.settle(DidNotHappen), Failed)
+			l.do(about(l, outcome), Failed) // weighed before
+			l.check()
+		}
+	}
+	// A reading of what the step would have left behind says nothing of it either.
+	l := newLife(t)
+	l.terms.VerifyTries = 1
+	l.between("t1")
+	for _, h := range []Holds{HoldsTrue, HoldsFalse} {
+		c := l.reading("8", h)
+		c.Observation.Step = "notify"
+		l.do(c, Executing)
+		l.stands(LevelUnknown, WorkNone, StepDone, StepNotDone)
+	}
+}
