@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"countersign/action"
+	"countersign/action/contract"
 	"countersign/action/rule"
 	"countersign/approvals"
 	"countersign/people"
@@ -62,13 +63,13 @@ func (s *server) showTools(w http.ResponseWriter, r *http.Request, c caller) err
 	ctx := r.Context()
 	lang := string(langOf(r, c))
 	query := strings.TrimSpace(clean(r.URL.Query().Get("q")))
-	page := web.ToolsPage{Query: web.Outside(query), Manage: c.session.Person.Has(people.RoleAdmin)}
+	page := web.ToolsPage{Query: web.Outside(query), Kind: r.URL.Query().Get("kind"), Manage: c.session.Person.Has(people.RoleAdmin)}
 	sees, err := s.inSight(ctx, c.session.Person)
 	if err != nil {
 		return err
 	}
 	err = s.eachTool(ctx, clean(r.URL.Query().Get("after")), func(t listedTool) bool {
-		if !sees(t.Name) || !mentions(t, lang, query) {
+		if !sees(t.Name) || !mentions(t, lang, query) || !ofKind(t, page.Kind) {
 			return true
 		}
 		if len(page.Tools) == listPage {
@@ -95,6 +96,17 @@ func (s *server) showTools(w http.ResponseWriter, r *http.Request, c caller) err
 func mentions(t listedTool, lang, query string) bool {
 	query = strings.ToLower(query)
 	return strings.Contains(strings.ToLower(t.Name), query) || strings.Contains(strings.ToLower(titleOf(t.Contract, lang)), query)
+}
+
+// ofKind reports whether a tool does what the filter asks for.
+func ofKind(t listedTool, kind string) bool {
+	switch kind {
+	case web.KindReads:
+		return t.Contract.Mode == contract.Read
+	case web.KindWrites:
+		return t.Contract.Mode != contract.Read
+	}
+	return true
 }
 
 // countWaiting says of each tool how many of its proposals the person could see

@@ -45,6 +45,8 @@ func TestToolsList(t *testing.T) {
 	found := mia.open("/tools?q=BIG_").want(http.StatusOK)
 	found.holds(`href="/tools/shop.big_price"`, `value="BIG_"`).lacks("/tools/shop.set_price")
 	mia.open("/tools?q=Set+price").holds(`href="/tools/shop.set_price"`).lacks("/tools/shop.big_price") // by its title
+	mia.open("/tools?q=set&kind=write").holds(`href="/tools/shop.set_price"`, `value="write" selected`).lacks("/tools/shop.read_price")
+	mia.open("/tools?kind=read").holds(`href="/tools/shop.read_price"`).lacks("/tools/shop.set_price")
 	mia.open("/tools?q=%3Cb%3E%00%FF").want(http.StatusOK).says("No tool fits").lacks("<b>\x00")
 	e.newBrowser().open("/tools?q=x").leads("/login?next=%2Ftools%3Fq%3Dx")
 }

@@ -185,7 +185,7 @@ func (s *server) refusePage(w http.ResponseWriter, r *http.Request, c caller, st
 	if wait, err := time.ParseDuration(refusal.Args["retry_after"] + "s"); err == nil {
 		p.RetryIn = wait
 	}
-	frame := web.Frame{Path: "/approvals"}
+	frame := web.Frame{Path: "/approvals", Demo: s.Demo != nil}
 	if c.session != nil {
 		frame.Person = &web.Person{Name: web.Outside(c.session.Person.Name), Roles: c.session.Person.Roles}
 	}

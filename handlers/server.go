@@ -201,7 +201,7 @@ func (s *server) noSuchPlace(w http.ResponseWriter, r *http.Request) {
 	if rt.page() {
 		c, _ = s.identify(w, r, rt) // only to keep the navigation on the page
 	}
-	s.fail(w, r, rt.page(), c, action.Refuse(action.NotFound, "There is nothing at this address."))
+	s.fail(w, r, rt.page(), c, action.Refuse(action.NotFound, "There is nothing at this address.").Because("address"))
 }
 
 // noSuchMethod answers a method that an address does not take.

@@ -6,9 +6,16 @@ import "time"
 type ToolsPage struct {
 	Tools   []ToolRow
 	Query   Text
+	Kind    string // KindReads, KindWrites, or both when empty
 	NextURL string
 	Manage  bool // the viewer may put contracts
 }
+
+// What tools do, to filter by.
+const (
+	KindWrites = "write"
+	KindReads  = "read"
+)
 
 // ToolRow is one tool in the list.
 type ToolRow struct {
