@@ -34,9 +34,12 @@ type Demo interface {
 type DemoStep struct {
 	Name     string
 	ActionID string // "" before it was played
+	RestID   string // the action that its turn proposed, "" for none
 	Turns    bool   // something can happen to it meanwhile
 	InPart   bool   // not before it was done in part
 	Turned   bool   // and has
+	// Over asks whether it can be played no more; nil: it always can.
+	Over func(context.Context) bool
 }
 
 // DemoFault is a way in which requests to a system go wrong.
@@ -58,70 +61,6 @@ func demoRoutes() []route {
 		{get, "/demo/try", "tryForm", signedIn(), (*server).showTry, 0, nil},
 		{post, "/demo/try", "try", player, (*server).tryTool, 0, nil},
 	}
-}
-
-// showGuide leads through what the console is for, a step at a time.
-func (s *server) showGuide(w http.ResponseWriter, r *http.Request, c caller) error {
-	return s.guide(w, r, c, nil, http.StatusOK)
-}
-
-func (s *server) guide(w http.ResponseWriter, r *http.Request, c caller, refused *web.Refusal, status int) error {
-	now, err := s.clock(r.Context(), c)
-	if err != nil {
-		return err
-	}
-	steps, err := s.Demo.Steps(r.Context())
-	if err != nil {
-		return err
-	}
-	p := web.GuidePage{Op: newOp(), Refused: refused}
-	for _, step := range steps {
-		shown := web.GuideStep{Name: step.Name, Turns: step.Turns, InPart: step.InPart, Turned: step.Turned}
-		if step.ActionID != "" {
-			if shown, err = s.played(r, c, step, shown); err != nil {
-				return err
-			}
-		}
-		p.Steps = append(p.Steps, shown)
-	}
-	return s.show(speaking(r, c, now), w, status, web.GuideView(s.formFrame(r, c, web.Guide, "/demo"), p))
-}
-
-// played adds how far the action of a step is. What the viewer may not see stays
-// a step that was not played.
-func (s *server) played(r *http.Request, c caller, step DemoStep, shown web.GuideStep) (web.GuideStep, error) {
-	snap, err := s.visible(r.Context(), c, step.ActionID)
-	if action.IsCode(err, action.NotFound) {
-		return shown, nil
-	}
-	if err != nil {
-		return shown, err
-	}
-	v := actionView{a: snap.Action, now: snap.Now, lang: string(langOf(r, c))}
-	if v.tool, err = s.catalogue.Version(r.Context(), v.a.Tool, v.a.ToolVersion); err != nil {
-		return shown, err
-	}
-	shown.ActionID, shown.Status, shown.CaseID = step.ActionID, v.status(), snap.Action.CaseID()
-	return shown, nil
-}
-
-// playStep makes a step happen, and shows what came of it.
-func (s *server) playStep(w http.ResponseWriter, r *http.Request, c caller) error {
-	fields, err := form(w, r)
-	if err != nil {
-		return err
-	}
-	turn := fields.Get("move") == "turn"
-	id, err := s.Demo.Play(r.Context(), fields.Get("step"), turn, fields.Get("op"))
-	switch {
-	case err == nil && turn:
-		return seeOther(w, r, "/demo#"+fields.Get("step"))
-	case err == nil:
-		return seeOther(w, r, "/actions/"+id)
-	case !onForm(err):
-		return err
-	}
-	return s.guide(w, r, c, refusalOf(err), refusedStatus(w, r, err))
 }
 
 // showFaults is the switchboard of what goes wrong in the company.

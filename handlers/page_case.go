@@ -25,7 +25,9 @@ func (s *server) showCase(w http.ResponseWriter, r *http.Request, c caller) erro
 	if err != nil {
 		return err
 	}
-	return s.show(ctx, w, http.StatusOK, web.CaseView(s.frame(r, c, web.Triage), p))
+	frame := s.frame(r, c, web.Triage)
+	frame.Back = s.guideBack(r, v.a.ID)
+	return s.show(ctx, w, http.StatusOK, web.CaseView(frame, p))
 }
 
 // lookAtCase reads everything that the page of a case is made from.
@@ -133,7 +135,9 @@ func (s *server) showCaseAgain(w http.ResponseWriter, r *http.Request, c caller,
 	if p.Second != nil && fields.Get("second") != "" {
 		p.Second.Note = own("note")
 	}
-	return s.show(ctx, w, kindOf(action.AsRefusal(refused).Code).status, web.CaseView(s.formFrame(r, c, web.Triage, "/triage/"+v.c.ID), p))
+	frame := s.formFrame(r, c, web.Triage, "/triage/"+v.c.ID)
+	frame.Back = s.guideBack(r, v.a.ID)
+	return s.show(ctx, w, kindOf(action.AsRefusal(refused).Code).status, web.CaseView(frame, p))
 }
 
 // takeCase takes a case for a while.

@@ -85,6 +85,7 @@ func (s *server) frame(r *http.Request, c caller, section web.Section) web.Frame
 		return f
 	}
 	f.Person = &web.Person{Name: web.Outside(c.session.Person.Name), Roles: c.session.Person.Roles}
+	f.Back = s.guideBack(r, r.URL.Query().Get("decided"), parameter(r, "id"))
 	if n, err := s.Pages.QueueCount(r.Context(), queueOf(c.session.Person, approvals.NeedsMe), "", countMost); err == nil && n >= 0 {
 		f.Waiting = count(n)
 	}

@@ -2,32 +2,6 @@ package web
 
 import "context"
 
-// GuidePage leads a newcomer through what the console is for.
-type GuidePage struct {
-	Op      string
-	Steps   []GuideStep
-	Refused *Refusal
-}
-
-// GuideStep is a danger, and how far the action is that shows it.
-type GuideStep struct {
-	Name     string
-	ActionID string // "" before it was played
-	CaseID   string
-	Status   Status
-	Turns    bool // something can happen to it meanwhile
-	InPart   bool // not before it was done in part
-	Turned   bool
-}
-
-// waits reports whether the step waits for a decision.
-func (s GuideStep) waits() bool { return s.ActionID != "" && !s.Status.State.decided() }
-
-// turning reports whether it is time for what can happen meanwhile.
-func (s GuideStep) turning() bool {
-	return s.Turns && !s.Turned && (s.InPart && s.Status.How == HowInPart || !s.InPart && s.waits())
-}
-
 // FaultsPage is the switchboard of what goes wrong in the demo's company.
 type FaultsPage struct {
 	Op      string

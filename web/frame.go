@@ -35,11 +35,12 @@ const (
 type Frame struct {
 	Person  *Person // nil when nobody is signed in
 	Section Section
-	Path    string // of this page with its query, to come back to after switching the language
-	Waiting Count  // actions that need the person; shown beside Approvals
-	Unknown Count  // cases that need a person; shown beside Unknown results
-	Flash   *Flash // what was just recorded
-	Demo    bool   // a demo, which has a guide
+	Path    string     // of this page with its query, to come back to after switching the language
+	Waiting Count      // actions that need the person; shown beside Approvals
+	Unknown Count      // cases that need a person; shown beside Unknown results
+	Flash   *Flash     // what was just recorded
+	Demo    bool       // a demo, which has a guide
+	Back    *GuideBack // the step of the guide that the page belongs to
 }
 
 // Person is who is signed in.

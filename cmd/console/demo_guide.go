@@ -14,18 +14,17 @@ import (
 	"sync"
 
 	"countersign/action"
-	"countersign/action/contract"
 	"countersign/execution"
-	"countersign/execution/api"
 	"countersign/handlers"
 )
 
 // guide plays the steps of the demo's guide, through the same doors as any
 // program: the console's API and the shop's own.
 type guide struct {
-	dir string
+	busy sync.Mutex // held by whoever plays, breaks or tries: one at a time
 
-	mu     sync.Mutex
+	mu     sync.Mutex // of what follows, and never held for long: every page reads it
+	dir    string
 	played map[string]played
 	agent  *agent
 	admin  *execution.Client
@@ -37,7 +36,8 @@ type guide struct {
 type played struct {
 	Op     string `json:"op"`
 	Action string `json:"action"`
-	Turned bool   `json:"turned,omitempty"`
+	TurnOp string `json:"turn_op,omitempty"` // of its turn
+	Rest   string `json:"rest,omitempty"`    // the action that its turn proposed
 }
 
 // open gives the guide its company, once everything runs.
@@ -53,17 +53,17 @@ func (g *guide) open(d *demoRun) error {
 		return err
 	}
 	g.dir, g.admin, g.played = d.dir, admin, map[string]played{}
-	g.agent = &agent{client: client, shop: d.shop, http: &http.Client{Timeout: shopTimeout}, log: d.log}
 	raw, err := os.ReadFile(g.path())
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
-	if err == nil {
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		err = nil
+	case err == nil:
 		err = json.Unmarshal(raw, &g.played)
 	}
 	if err != nil {
 		return fmt.Errorf("reading %s: %w; delete it to begin the guide anew", g.path(), err)
 	}
+	g.agent = &agent{client: client, shop: d.shop, http: &http.Client{Timeout: shopTimeout}, log: d.log}
 	return nil
 }
 
@@ -71,25 +71,32 @@ func (g *guide) path() string { return filepath.Join(g.dir, "guide.json") }
 
 // enter waits for whoever is inside; the company has to be open.
 func (g *guide) enter() (leave func(), err error) {
-	g.mu.Lock()
-	if g.agent == nil {
-		g.mu.Unlock()
+	g.busy.Lock()
+	if !g.isOpen() {
+		g.busy.Unlock()
 		return nil, action.Refuse(action.ToolUnavailable, "The demo is still starting. Try again in a moment.")
 	}
-	return g.mu.Unlock, nil
+	return g.busy.Unlock, nil
+}
+
+func (g *guide) isOpen() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.agent != nil
 }
 
 // Steps implements handlers.Demo.
 func (g *guide) Steps(context.Context) ([]handlers.DemoStep, error) {
-	leave, err := g.enter()
-	if err != nil {
-		return nil, err
-	}
-	defer leave()
+	g.mu.Lock()
+	defer g.mu.Unlock()
 	var steps []handlers.DemoStep
 	for _, s := range scenes() {
 		last := g.played[s.name]
-		steps = append(steps, handlers.DemoStep{Name: s.name, ActionID: last.Action, Turns: s.turn != nil, InPart: s.name == "steps", Turned: last.Turned})
+		step := handlers.DemoStep{Name: s.name, ActionID: last.Action, RestID: last.Rest, Turns: s.turn != nil, InPart: s.name == "steps", Turned: last.TurnOp != ""}
+		if s.over != nil && g.agent != nil {
+			step.Over = func(ctx context.Context) bool { return s.over(g, ctx) }
+		}
+		steps = append(steps, step)
 	}
 	return steps, nil
 }
@@ -107,33 +114,48 @@ func (g *guide) Play(ctx context.Context, step string, turn bool, op string) (st
 	}
 	now, s := g.played[step], scenes()[i]
 	switch {
-	case turn && (now.Turned || now.Action == ""), !turn && now.Op == op:
+	case turn && now.Action == "":
+		return "", action.Refuse(action.WrongState, "This step was not played yet. Play it first.")
+	case turn && now.TurnOp == op, !turn && now.Op == op:
 		return now.Action, nil // a form that was sent twice
 	case turn:
-		a, err := g.agent.client.Get(ctx, now.Action)
-		if err == nil {
-			err = s.turn(g, ctx, a)
-		}
-		if err != nil {
-			return "", toldBy(err)
-		}
-		now.Turned = true
+		now.TurnOp = op
+		now.Rest, err = g.turned(ctx, s, now)
 	default:
-		a, err := s.begin(g, ctx)
-		if err == nil {
-			err = g.lookedAt(ctx, a)
-		}
-		if err != nil {
-			return "", toldBy(err)
-		}
-		now = played{Op: op, Action: a.ID}
+		now, err = g.begun(ctx, s, op)
 	}
+	if err != nil {
+		return "", toldBy(err)
+	}
+	return now.Action, g.remember(step, now)
+}
+
+func (g *guide) begun(ctx context.Context, s scene, op string) (played, error) {
+	a, err := s.begin(g, ctx)
+	if err == nil {
+		err = g.lookedAt(ctx, a)
+	}
+	return played{Op: op, Action: a.ID}, err
+}
+
+func (g *guide) turned(ctx context.Context, s scene, now played) (rest string, err error) {
+	a, err := g.agent.client.Get(ctx, now.Action)
+	if err != nil {
+		return "", err
+	}
+	return s.turn(g, ctx, a)
+}
+
+// remember keeps how far a step is over a restart.
+func (g *guide) remember(step string, now played) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
 	g.played[step] = now
 	text, err := json.Marshal(g.played)
 	if err != nil {
-		return "", fmt.Errorf("encoding the guide: %w", err)
+		return fmt.Errorf("encoding the guide: %w", err)
 	}
-	return now.Action, writePrivately(g.path(), text)
+	return writePrivately(g.path(), text)
 }
 
 // toldBy makes what the console or the shop said no with a refusal that a page
@@ -228,51 +250,4 @@ func (g *guide) control(ctx context.Context, method string, body any, into any) 
 		return fmt.Errorf("asking the sandbox: %w", err)
 	}
 	return nil
-}
-
-// Try implements handlers.Demo.
-func (g *guide) Try(ctx context.Context, definition, payload []byte, op string) (string, error) {
-	leave, err := g.enter()
-	if err != nil {
-		return "", err
-	}
-	defer leave()
-	c, err := contract.Parse(definition)
-	if err != nil {
-		return "", under(err, "/definition")
-	}
-	if _, err := g.admin.Tool(ctx, c.Name, 0); err == nil && !slices.Contains(g.tried, c.Name) {
-		return "", action.Refuse(action.InvalidArgument, "The demo has a tool of this name.").
-			At("/definition", "Give your tool another name.")
-	}
-	if !json.Valid(payload) {
-		return "", action.Refuse(action.InvalidArgument, "The form was not taken.").At("/payload", "This is no JSON.")
-	}
-	if _, err := g.admin.PutTool(ctx, c.Name, definition); err != nil {
-		return "", under(toldBy(err), "/definition")
-	}
-	g.tried = append(g.tried, c.Name)
-	asked := api.Propose{Tool: c.Name, Actor: &api.Actor{ID: "u-li-na"}, Reason: "A first try.", Payload: payload}
-	if len(c.Entries) > 0 {
-		asked.Entry = c.Entries[0]
-	}
-	a, err := g.agent.client.Propose(ctx, asked, "try-"+op)
-	if err != nil {
-		return "", under(toldBy(err), "/payload")
-	}
-	return a.ID, nil
-}
-
-// under makes a refusal one of a form's field, which holds a document: what is
-// wrong inside of it is told there.
-func under(err error, field string) error {
-	var inside *action.Refusal
-	if !errors.As(err, &inside) {
-		return err
-	}
-	detail := inside.Detail
-	for _, e := range inside.Errors {
-		detail += " " + e.Pointer + ": " + e.Detail
-	}
-	return action.Refuse(action.InvalidArgument, "The form was not taken.").At(field, strings.TrimSpace(detail)).From(err)
 }

@@ -15,22 +15,24 @@ import (
 	"countersign/execution/api"
 )
 
-// scene is a step of the guide: how it begins, and what can happen meanwhile.
+// scene is a step of the guide: how it begins, what can happen meanwhile, which
+// may propose another action, and whether it can be played no more.
 type scene struct {
 	name  string
 	begin func(g *guide, ctx context.Context) (api.Action, error)
-	turn  func(g *guide, ctx context.Context, a api.Action) error
+	turn  func(g *guide, ctx context.Context, a api.Action) (proposed string, err error)
+	over  func(g *guide, ctx context.Context) bool
 }
 
 func scenes() []scene {
 	return []scene{
-		{"price", (*guide).aPrice, nil},
-		{"stale", (*guide).aPrice, (*guide).anotherPrice},
-		{"timeout", (*guide).refundThatTimesOut, nil},
-		{"steps", (*guide).announcedInVain, (*guide).onlyTheRest},
-		{"message", (*guide).messageInMemory, nil},
-		{"lie", (*guide).cancelThatLies, nil},
-		{"ledger", (*guide).nextOfTheLedger, nil},
+		{"price", (*guide).aPrice, nil, nil},
+		{"stale", (*guide).aPrice, (*guide).anotherPrice, nil},
+		{"timeout", (*guide).refundThatTimesOut, nil, nil},
+		{"steps", (*guide).announcedInVain, (*guide).onlyTheRest, nil},
+		{"message", (*guide).messageInMemory, nil, nil},
+		{"lie", (*guide).cancelThatLies, nil, nil},
+		{"ledger", (*guide).nextOfTheLedger, nil, (*guide).monthClosed},
 	}
 }
 
@@ -62,22 +64,22 @@ func (g *guide) aPrice(ctx context.Context) (api.Action, error) {
 }
 
 // anotherPrice replaces the content that somebody is looking at.
-func (g *guide) anotherPrice(ctx context.Context, a api.Action) error {
+func (g *guide) anotherPrice(ctx context.Context, a api.Action) (string, error) {
 	var asked struct {
 		Product string      `json:"product_id"`
 		Price   json.Number `json:"new_price"`
 	}
 	if err := json.Unmarshal(a.Payload, &asked); err != nil {
-		return fmt.Errorf("reading a proposal of our own: %w", err)
+		return "", fmt.Errorf("reading a proposal of our own: %w", err)
 	}
 	price, err := asked.Price.Float64()
 	if err != nil {
-		return fmt.Errorf("reading a proposal of our own: %w", err)
+		return "", fmt.Errorf("reading a proposal of our own: %w", err)
 	}
 	content := asks("", "", "", "", map[string]any{"product_id": asked.Product, "new_price": round(price * 1.2)})
 	_, err = g.agent.client.Revise(ctx, a.ID, a.Version, api.Revise{Payload: content.Payload, ObjectVersion: a.ObjectVersion,
 		Reason: "The supplier has sent a corrected list."})
-	return err
+	return "", err
 }
 
 // lookedAt waits until the executor has read what a proposal is about, and may
@@ -128,7 +130,7 @@ func (g *guide) announcedInVain(ctx context.Context) (api.Action, error) {
 
 // onlyTheRest proposes what was not done of an action, on the object as that
 // action left it.
-func (g *guide) onlyTheRest(ctx context.Context, a api.Action) error {
+func (g *guide) onlyTheRest(ctx context.Context, a api.Action) (string, error) {
 	rest := api.Propose{Tool: a.Tool, Actor: &a.Actor, Payload: a.Payload, ObjectVersion: a.ObjectVersion, Resumes: a.ID, Entry: "chat",
 		Reason: "The price is changed already, and those who watch the product were not told."}
 	for _, r := range a.Receipts {
@@ -138,50 +140,74 @@ func (g *guide) onlyTheRest(ctx context.Context, a api.Action) error {
 	}
 	next, err := g.agent.client.Propose(ctx, rest, "")
 	if err != nil {
-		return err
+		return "", err
 	}
-	return g.lookedAt(ctx, next)
+	return next.ID, g.lookedAt(ctx, next)
 }
 
 func (g *guide) messageInMemory(ctx context.Context) (api.Action, error) {
-	idea, _ := g.agent.pager(ctx, nil)
-	return g.agent.client.Propose(ctx, idea, "")
-}
-
-func (g *guide) cancelThatLies(ctx context.Context) (api.Action, error) {
 	waiting, err := g.agent.waiting(ctx)
 	if err != nil {
 		return api.Action{}, err
 	}
 	var ideas []api.Propose
-	for _, o := range g.agent.cancellable(ctx, waiting) {
-		ideas = append(ideas, cancel(o))
+	for range 6 { // one of few conversations, by chance; a free one rather
+		if idea, free := g.agent.pager(ctx, waiting); free {
+			ideas = slices.Insert(ideas, 0, idea)
+		} else {
+			ideas = append(ideas, idea)
+		}
 	}
-	a, err := g.offer(ctx, ideas)
-	if err != nil || a.Target == nil {
-		return a, err
-	}
-	return a, g.control(ctx, http.MethodPost, map[string]any{"system": "orders", "object": a.Target.ID, "fault": "lie"}, nil)
+	return g.offer(ctx, ideas)
 }
 
-// nextOfTheLedger is what the closing of the month needs next, which the agent
-// may have asked for already.
-func (g *guide) nextOfTheLedger(ctx context.Context) (api.Action, error) {
-	waiting, err := g.agent.waiting(ctx)
-	if err != nil {
+// cancelThatLies is about an order of its own: one that was cancelled, or that
+// nobody knows about, is none to cancel.
+func (g *guide) cancelThatLies(ctx context.Context) (api.Action, error) {
+	o := order{ID: "2" + strings.ToUpper(action.NewSecret(3)), Customer: "Zhou Ling"}
+	if err := g.agent.shop.SeedShopOrder(ctx, o.ID, o.Customer, 4200); err != nil {
 		return api.Action{}, err
 	}
-	if idea, ok := g.agent.closing(ctx, waiting); ok {
-		return g.offer(ctx, []api.Propose{idea})
+	if err := g.control(ctx, http.MethodPost, map[string]any{"system": "orders", "object": o.ID, "fault": "lie"}, nil); err != nil {
+		return api.Action{}, err
 	}
+	return g.agent.client.Propose(ctx, cancel(o), "")
+}
+
+// nextOfTheLedger is what the closing of the month needs next.
+func (g *guide) nextOfTheLedger(ctx context.Context) (api.Action, error) {
+	idea, open, err := g.ledger(ctx)
+	switch {
+	case err != nil:
+		return api.Action{}, err
+	case open != nil:
+		return *open, nil
+	case idea != nil:
+		return g.offer(ctx, []api.Propose{*idea})
+	}
+	return api.Action{}, action.Refuse(action.WrongState, "The month is closed: signed off, and its difference is posted. A closed month stays closed; a demo with another --data folder has an open one.")
+}
+
+// monthClosed reports whether there is nothing left to do about the month.
+func (g *guide) monthClosed(ctx context.Context) bool {
+	idea, open, err := g.ledger(ctx)
+	return err == nil && idea == nil && open == nil
+}
+
+// ledger is what the closing of the month needs next, or what waits for it,
+// which the agent may have asked for already; neither when it is closed.
+func (g *guide) ledger(ctx context.Context) (next *api.Propose, open *api.Action, err error) {
 	for _, tool := range []string{"ledger.sign_off", "ledger.post_adjustment"} {
-		open, err := g.agent.client.List(ctx, execution.Filter{State: "proposed", Tool: tool, Limit: 1})
+		list, err := g.agent.client.List(ctx, execution.Filter{State: "proposed", Tool: tool, Limit: 1})
 		if err != nil {
-			return api.Action{}, err
+			return nil, nil, err
 		}
-		if len(open.Items) > 0 {
-			return open.Items[0], nil
+		if len(list.Items) > 0 {
+			return nil, &list.Items[0], nil
 		}
 	}
-	return api.Action{}, action.Refuse(action.WrongState, "The month is closed: signed off, and its difference is posted.")
+	if idea, ok := g.agent.closing(ctx, nil); ok {
+		return &idea, nil, nil
+	}
+	return nil, nil, nil
 }

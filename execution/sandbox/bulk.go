@@ -121,6 +121,18 @@ func (s *Sandbox) SeedOrders(ctx context.Context, prefix string, n int, paidCent
 	return nil
 }
 
+// SeedShopOrder makes one order, paid and to be cancelled, of a total in cents.
+// One that is there already stays as it is.
+func (s *Sandbox) SeedShopOrder(ctx context.Context, id, customer string, totalCents int64) error {
+	_, err := s.db.ExecContext(ctx, `
+		INSERT INTO sandbox.shop_orders (id, customer_id, customer_name, placed_at, total_cents)
+		VALUES ($1, 'c-bulk', $2, clock_timestamp(), $3) ON CONFLICT (id) DO NOTHING`, id, customer, totalCents)
+	if err != nil {
+		return fmt.Errorf("seeding an order: %w", err)
+	}
+	return nil
+}
+
 // bulk is a request for many records: prefix-000001 and on.
 type bulk struct {
 	Prefix string          `json:"prefix"`

@@ -17,11 +17,17 @@ func demoStories() []Story {
 			return web.GuideView(framed(l), web.GuidePage{Op: "op_1", Steps: []web.GuideStep{{Name: "price"}, {Name: "stale", Turns: true}, {Name: "timeout"}, {Name: "steps", Turns: true, InPart: true}, {Name: "message"}, {Name: "lie"}, {Name: "ledger"}}})
 		}},
 		{"guide-played", func(l web.Lang) templ.Component {
+			played := func(s web.Status) *web.GuideAction { return &web.GuideAction{ID: actionID, Status: s} }
+			unknown := web.GuideAction{ID: actionID, CaseID: "cas_01KB9Z3M7Q6W8R2TAV5NWZ8H1C", Status: web.Status{State: web.Unknown}}
+			inPart := web.GuideAction{ID: actionID, CaseID: unknown.CaseID, Status: web.Status{State: web.Unknown, How: web.HowInPart}}
 			return web.GuideView(framed(l), web.GuidePage{Op: "op_1", Steps: []web.GuideStep{
-				{Name: "price", ActionID: actionID, Status: web.Status{State: web.Applied, How: web.HowReadBack, At: at(14, 3, 0)}},
-				{Name: "stale", ActionID: actionID, Status: web.Status{State: web.Proposed}, Turns: true},
-				{Name: "timeout", ActionID: actionID, Status: web.Status{State: web.Executing}},
-				{Name: "lie", ActionID: actionID, CaseID: "cas_01KB9Z3M7Q6W8R2TAV5NWZ8H1C", Status: web.Status{State: web.Unknown}}}})
+				{Name: "price", Next: "stale", Main: played(web.Status{State: web.Applied, How: web.HowReadBack, At: at(14, 3, 0)})},
+				{Name: "stale", Next: "timeout", Main: played(web.Status{State: web.Proposed}), Turns: true},
+				{Name: "timeout", Next: "steps", Main: played(web.Status{State: web.Executing})},
+				{Name: "steps", Next: "message", Main: &inPart, Rest: played(web.Status{State: web.Proposed}), Turns: true, InPart: true, Turned: true},
+				{Name: "message", Next: "lie", Main: played(web.Status{State: web.Rejected})},
+				{Name: "lie", Next: "ledger", Main: &unknown},
+				{Name: "ledger", Main: played(web.Status{State: web.Applied, How: web.HowReported}), Over: true}}})
 		}},
 		{"guide-refused", func(l web.Lang) templ.Component {
 			return web.GuideView(framed(l), web.GuidePage{Op: "op_1", Steps: []web.GuideStep{{Name: "price"}},
