@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""A complete executor for the console, in nothing but Python's standard library.
+"""A complete executor for the console, in nothing but Python's standard library;
+what it sends, and how, is in executor_http.py beside it.
 
     export COUNTERSIGN_URL=… COUNTERSIGN_KEY=…     # the console, a key with the role executor
     export SYSTEM_URL=… SYSTEM_READ_TOKEN=… SYSTEM_WRITE_TOKEN=…     # the business system
@@ -7,150 +8,27 @@
 
 It keeps nothing: killed at any moment and started again it finds out first what
 became of what it sent, because the console has it ask before anything is sent
-once more. What is approved is sent at most once per attempt, within the time
-that the console gave for it, and what is not known is reported as not known.
+once more, and of a contract in steps it takes only what is missing. What is
+approved is sent at most once per attempt, within the time that the console gave
+for it, and what is not known is reported as not known.
 
-Left out, to stay short: tools in several steps, renewing a lease (a run here is
-shorter than one), checking the signature of the claim's token (Ed25519 is not in
-the standard library), and leaving a system alone that does not answer.
+The claim's token is compared with what is about to be sent, but Ed25519, which it
+is signed with, is not in the standard library: the console is asked whether the
+confirmation stands, which is as good as the connection to it. Use https, or check
+the signature with a library against /.well-known/jwks.json. Left out: work of the
+kind list, which an executor may leave to others, and telling a system that answers
+no writes from one that answers nothing.
 """
-import concurrent.futures, datetime, functools, hashlib, http.client, json, os, re, secrets, sys, time, urllib.parse
+import base64, concurrent.futures, datetime, functools, hashlib, json, os, secrets, sys, threading, time, urllib.parse
 
-CONSOLE, KEY = os.environ["COUNTERSIGN_URL"], os.environ["COUNTERSIGN_KEY"]
+from executor_http import GiveBack, NoAnswer, NotSent, Refused, at, call, canonical, console, exchange, for_step, seconds, words
+
 SYSTEM = os.environ["SYSTEM_URL"]
 READ_TOKEN, WRITE_TOKEN = os.environ.get("SYSTEM_READ_TOKEN"), os.environ.get("SYSTEM_WRITE_TOKEN")
-LARGEST, EVIDENCE = 16 << 20, 256 << 10  # bytes of an answer: at all, and for the console to keep
-
-
-class NotSent(Exception):
-    """It never left this machine."""
-
-
-class NoAnswer(Exception):
-    """Nobody here knows whether it took effect."""
-
-
-class Refused(Exception):
-    """The console said no; nothing was done."""
-
-    def __init__(self, problem):
-        super().__init__(f"{problem.get('code')}: {problem.get('detail')}")
-        self.code = problem.get("code")
-
-
-class GiveBack(Exception):
-    """The claim is given back unused; with a code the action can never run."""
-
-    def __init__(self, why, code=None):
-        super().__init__(why)
-        self.code = code
-
-
-def exchange(base, method, path, headers, body, timeout, send_by=None):
-    """Sends one request and reads its answer: no redirect, no kept connection, no second try."""
-    url = urllib.parse.urlsplit(base)
-    kind = http.client.HTTPSConnection if url.scheme == "https" else http.client.HTTPConnection
-    connection = kind(url.netloc, timeout=timeout)
-    try:
-        try:
-            connection.connect()
-        except OSError as error:
-            raise NotSent(str(error))
-        if send_by is not None and time.monotonic() >= send_by:
-            raise NotSent("the time to send is over")
-        try:
-            connection.request(method, url.path.rstrip("/") + path, body, headers)
-            answer = connection.getresponse()
-            text = answer.read(LARGEST)
-            if answer.length:
-                raise NoAnswer("the answer was cut off")
-            return answer.status, text
-        except (OSError, http.client.HTTPException) as error:
-            raise NoAnswer(str(error))
-    finally:
-        connection.close()
-
-
-def console(method, path, body=None, tries=8, wait=0):
-    """Calls the console, again when an answer is lost: the ids in the body make it the same call."""
-    headers = {"Authorization": "Bearer " + KEY, "Content-Type": "application/json"}
-    sent = None if body is None else json.dumps(body, ensure_ascii=False).encode()
-    for n in range(tries):
-        time.sleep(min(5, 0.1 * 2**n) if n else 0)
-        try:
-            status, text = exchange(CONSOLE, method, path, headers, sent, 15 + wait)
-        except (NotSent, NoAnswer):
-            continue
-        try:
-            said = json.loads(text)
-        except ValueError:  # it comes from something in between
-            said = None
-        if status < 300 and said is not None:
-            return said
-        definite = isinstance(said, dict) and said.get("code") in ("paused", "tool-unavailable")
-        if definite or 300 <= status < 500 and status != 429:
-            raise Refused(said if isinstance(said, dict) else {"code": f"status {status}"})
-    raise NoAnswer("the console does not answer")
-
-
-def first(pointer):
-    return pointer.lstrip("/").split("/")[0]
-
-
-def at(document, pointer):
-    """The value at a JSON Pointer, or at a top-level field; None when there is none."""
-    for name in pointer[1:].split("/") if pointer.startswith("/") else [pointer]:
-        name = name.replace("~1", "/").replace("~0", "~")
-        document = document.get(name) if isinstance(document, dict) else None
-    return document
-
-
-def words(value):
-    """A value as it is written in an address."""
-    return value if isinstance(value, str) else json.dumps(value)
-
-
-def call(contract, payload, key, version=None):
-    """What a contract says to send: method, path, headers, body. What neither path nor body carries is the query."""
-    how, rest = contract["http"], {name: value for name, value in payload.items() if value is not None}
-
-    def fill(place):
-        rest.pop(first(place[1]), None)
-        value = at(payload, place[1])
-        if value is None or words(value) in ("", ".", ".."):
-            raise GiveBack("its address cannot be made", "INVALID_ARGUMENT")
-        return urllib.parse.quote(words(value), safe="")
-
-    path = re.sub(r"{([^}]+)}", fill, how["path"])
-    if how["body"] == "none":
-        content = None
-    elif how["body"] == "payload":
-        content, rest = dict(payload), {}
-    elif isinstance(how["body"], str):  # one part of the payload
-        content = at(payload, how["body"])
-        rest.pop(first(how["body"]), None)
-    else:  # some of its fields
-        content = {name: payload[name] for name in how["body"] if name in payload}
-        rest = {name: value for name, value in rest.items() if name not in content}
-    if rest:
-        path += "?" + urllib.parse.urlencode([(name, words(v)) for name, value in sorted(rest.items()) for v in (value if isinstance(value, list) else [value])])
-    headers = {"Accept": "application/json", **how.get("headers", {})}
-    if how["idempotency"] == "header" and key:
-        headers["Idempotency-Key"] = key
-    elif how["idempotency"].startswith("/"):
-        content[how["idempotency"][1:]] = key
-    if version is not None and contract["object_version"] != "none":
-        headers["If-Match"] = version if version.startswith(('"', "W/")) else f'"{version}"'
-    if content is None:
-        return how["method"], path, headers, None
-    headers["Content-Type"] = "application/json"
-    return how["method"], path, headers, json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode()
-
-
-def seconds(text):
-    """A duration such as 10s, 1m30s or 500ms."""
-    units = {"ms": 0.001, "s": 1, "m": 60, "h": 3600}
-    return sum(float(n) * units[unit] for n, unit in re.findall(r"([0-9.]+)(ms|s|m|h)", text))
+ACTOR_HEADER = os.environ.get("SYSTEM_ACTOR_HEADER")  # names the actor to the system
+EVIDENCE = 256 << 10  # bytes of an answer that the console keeps
+BREAK_AFTER, PROBE_AFTER = 5, 10  # requests in a row without an answer; seconds until a read looks again
+PAUSED_FOR = 5  # seconds that a paused tool is left alone
 
 
 @functools.lru_cache(maxsize=500)
@@ -158,38 +36,78 @@ def contract_of(tool, version):
     return console("GET", f"/v1/tools/{tool}?version={version}")["contract"]
 
 
-def observation_id(work, tool):
-    """Executors that are at the same piece of work report it under one id, so that it counts once."""
-    if work["kind"] in ("execute", "retry"):
-        return secrets.token_hex(16)  # only one of them has the claim
-    return hashlib.sha256(f"{work['kind']} {work['action_id']} {work['version']} {tool}".encode()).hexdigest()[:32]
+class Breaker:
+    """Leaves the business system alone after failures in a row. Only a read finds out whether it is back."""
+
+    def __init__(self):
+        self.failed, self.probed = 0, 0.0
+
+    def away(self):
+        return self.failed >= BREAK_AFTER
+
+    def tell(self, answered):
+        self.failed = 0 if answered else self.failed + 1
+
+    def look(self, read):
+        """Reads now and then while it is away, and refuses what would change something until an answer came."""
+        if self.away() and time.monotonic() >= self.probed + PROBE_AFTER:
+            self.probed = time.monotonic()
+            read()
+        if self.away():
+            raise NoAnswer("the business system does not answer")
 
 
-def read(tool, work, payload):
-    """Reads with a tool that changes nothing, and reports what it showed. The console judges it."""
+breaker = Breaker()
+
+
+def system(work, contract, request, token, send_by=None):
+    """Sends one request to the business system; with a time to send by it is one that may change something."""
+    method, path, headers, body = request
+    extra = {"Authorization": token and "Bearer " + token, ACTOR_HEADER: work["actor"]["id"], "traceparent": work["traceparent"]}
+    headers = {**headers, **{name: value for name, value in extra.items() if name and value}}
+    try:
+        answer = exchange(SYSTEM, method, path, headers, body, seconds(contract["execution"]["timeout"]), send_by)
+    except (NotSent, NoAnswer):
+        breaker.tell(False)
+        raise
+    breaker.tell(answer[0] not in (502, 503, 504))
+    return answer
+
+
+def query(tool, work, payload, step=None):
+    """Calls a tool that changes nothing: its snapshot, or why there is none."""
     contract = console("GET", "/v1/tools/" + tool)["contract"]
-    target = work["target"] or {"type": "", "id": ""}
-    known = {**payload, "actor_id": work["actor"]["id"], "execution_key": work["execution_key"],
-             "idempotency_key": work["execution_key"], "target_type": target["type"], "target_id": target["id"]}
+    target, key = work["target"] or {"type": "", "id": ""}, (step or work)["execution_key"]
+    known = {**payload, "actor_id": work["actor"]["id"], "execution_key": key, "idempotency_key": key,
+             "target_type": target["type"], "target_id": target["id"]}
     own = (contract.get("target") or {}).get("id")
     if isinstance(own, str):
         known.setdefault(own[1:], target["id"])
     asked = {name: known[name] for name in contract["input_schema"].get("properties", {}) if known.get(name) is not None}
-    seen = {"observation_id": observation_id(work, tool), "tool": tool, "observed_at": datetime.datetime.now(datetime.timezone.utc).isoformat()}
     try:
-        method, path, headers, body = call(contract, asked, "")
-        if READ_TOKEN:
-            headers["Authorization"] = "Bearer " + READ_TOKEN
-        status, text = exchange(SYSTEM, method, path, headers, body, seconds(contract["execution"]["timeout"]))
+        status, text, _ = system(work, contract, call(contract, asked, ""), READ_TOKEN)
         if contract["mode"] == "read" and 200 <= status < 206 and len(text) <= EVIDENCE:
-            seen["snapshot"] = json.loads(text)
-        else:
-            seen["error"] = f"status {status}"
+            return {"snapshot": json.loads(text)}
+        return {"error": f"status {status}"}
     except (NotSent, NoAnswer, GiveBack, ValueError) as error:
-        seen["error"] = "it cannot be read: " + (str(error) or "no answer")
+        return {"error": "it cannot be read: " + (str(error) or "no answer")}
+
+
+def observation_id(work, tool, step):
+    """Executors that are at the same piece of work report it under one id, so that it counts once."""
+    if work["kind"] in ("execute", "retry"):
+        return secrets.token_hex(16)  # only one of them has the claim
+    piece = f"{work['kind']} {work['action_id']} {work['version']} {tool} {step['name'] if step else ''}"
+    return hashlib.sha256(piece.encode()).hexdigest()[:32]
+
+
+def read(tool, work, payload, step=None):
+    """Reads, of a step under its key, and reports what it showed. The console judges it."""
+    seen = {"observation_id": observation_id(work, tool, step), "tool": tool, **({"step": step["name"]} if step else {}),
+            "observed_at": datetime.datetime.now(datetime.timezone.utc).isoformat(), **query(tool, work, payload, step)}
     after = console("POST", f"/v1/actions/{work['action_id']}/observations", seen)
     holds = next((o["holds"] for o in after["observations"] if o["observation_id"] == seen["observation_id"]), None)
-    return after["state"], seen.get("snapshot"), holds
+    return after, seen.get("snapshot"), holds
 
 
 def reads_of(conditions):
@@ -208,50 +126,132 @@ def recheck(work, contract, payload):
         return  # the first request may have moved the object itself
     conditions = reads_of(execution.get("preconditions"))
     for tool in ([before] if before and before not in conditions else []) + conditions:
-        state, snapshot, holds = read(tool, work, payload)
-        if state != "executing" or snapshot is None or tool in conditions and holds is not True:
+        after, snapshot, holds = read(tool, work, payload)
+        if after["state"] != "executing" or snapshot is None or tool in conditions and holds is not True:
             raise GiveBack(f"{tool} does not show that it may run")
 
 
+def approved(work, claimed):
+    """Compares the token with what was claimed, and asks the console whether the confirmation stands."""
+    try:
+        head, said = (json.loads(base64.urlsafe_b64decode(part + "==")) for part in claimed["token"].split(".")[:2])
+    except ValueError:
+        raise GiveBack("its token cannot be read")
+    target = work["target"] or {"type": None, "id": None}
+    bound = {"jti": work["confirmation_ref"], "actor": work["actor"]["id"], "target_type": target["type"], "target_id": target["id"],
+             "payload_hash": "sha256:" + hashlib.sha256(canonical(claimed["payload"]).encode()).hexdigest(),
+             **{name: work[name] for name in ("action_id", "tool", "tool_version", "object_version", "execution_key", "proposal_hash")}}
+    other = [name for name, value in bound.items() if said.get(name) != value]
+    if head.get("typ") != "countersign-confirmation+jwt" or claimed["execution_key"] != work["execution_key"] or other:
+        raise GiveBack(f"it is not what was approved: {other}")
+    asked = {"proposal_hash": work["proposal_hash"], "object_version": work["object_version"]}
+    stands = console("POST", f"/v1/confirmations/{work['confirmation_ref']}/verify", asked)
+    if not stands["valid"]:
+        raise GiveBack(f"the confirmation does not stand: {stands['reason']}")
+
+
+class Lease:
+    """Renews a claim in the background, and knows by this machine's own clock whether it still runs."""
+
+    def __init__(self, path, claim, asked, granted):
+        self.path, self.claim, self.over = path, claim, threading.Event()
+        self.ttl, self.until = granted["ttl_ms"] / 1000, asked + granted["ttl_ms"] / 1000
+
+    def __enter__(self):
+        threading.Thread(target=self.renew, daemon=True).start()
+        return self
+
+    def __exit__(self, *_):
+        self.over.set()
+
+    def live(self):
+        return time.monotonic() < self.until
+
+    def renew(self):
+        while self.live() and not self.over.wait(self.ttl / 3):
+            asked = time.monotonic()
+            try:
+                granted = console("POST", self.path + "/lease", {"claim_id": self.claim}, tries=1, timeout=self.ttl)
+                self.ttl, self.until = granted["ttl_ms"] / 1000, asked + granted["ttl_ms"] / 1000
+            except NoAnswer:
+                continue  # it keeps the time that is left
+            except Refused:
+                self.until = 0.0
+
+
 def execute(work):
-    """Claims, looks again, records an attempt, sends once, reports, reads back."""
-    path, claim = "/v1/actions/" + work["action_id"], secrets.token_hex(16)
+    """Claims, and carries out what is left to do."""
+    claim, asked = secrets.token_hex(16), time.monotonic()
     claimed = console("POST", f"/v1/confirmations/{work['confirmation_ref']}/claim",
                       {"claim_id": claim, "proposal_hash": work["proposal_hash"], "object_version": work["object_version"]})
-    contract, payload, key = claimed["contract"], claimed["payload"], claimed["execution_key"]
-    try:
-        recheck(work, contract, payload)
-        method, where, headers, body = call(contract, payload, key, work["object_version"])
-    except (GiveBack, Refused, NoAnswer) as why:
-        never = isinstance(why, GiveBack) and why.code  # it cannot run at all, and fails
-        console("POST", path + "/release", {"claim_id": claim, **({"code": never} if never else {})})
-        raise
-    fingerprint = hashlib.sha256(repr((method, where, sorted(headers.items()), body)).encode()).hexdigest()
+    path, payload = "/v1/actions/" + work["action_id"], claimed["payload"]
+    with Lease(path, claim, asked, claimed["lease"]) as lease:
+        try:
+            approved(work, claimed)
+            recheck(work, claimed["contract"], payload)
+            run(work, claimed, path, claim)
+        except (GiveBack, Refused, NoAnswer) as why:
+            kept = isinstance(why, Refused) and why.code in ("lease-lost", "attempt-open")
+            if lease.live() and not kept:  # with a code it can never run, and fails
+                never = isinstance(why, GiveBack) and why.code
+                console("POST", path + "/release", {"claim_id": claim, **({"code": never} if never else {})})
+            raise
+
+
+def run(work, claimed, path, claim):
+    """Makes the request, or in a contract in steps every one that is left, in the order that the console says; reads back."""
+    contract, payload, step = claimed["contract"], claimed["payload"], claimed["step"]
+    while True:
+        one, version = for_step(contract, step), (step or work)["object_version"]
+        outcome, after = attempt(work, one, call(one, payload, (step or claimed)["execution_key"], version), path, claim, step)
+        if outcome != "SUCCESS" or after["state"] not in ("executing", "accepted"):
+            return
+        following = after["next_step"]
+        if step and not following and after["state"] == "executing":
+            following = read_back(work, one, payload, step)
+        if not following:
+            return verify({**work, "kind": "verify", "version": after["version"]}, contract, payload)
+        step = following
+
+
+def read_back(work, one, payload, step):
+    """Reads a step's post-conditions back, as often as the contract says. The next one may not begin before."""
+    often = one["execution"]["verify"]
+    for n in range(often["tries"]):
+        time.sleep(seconds(often["window"]) / often["tries"] if n else 0)
+        for tool in reads_of(one["execution"]["postconditions"]):
+            after, _, _ = read(tool, work, payload, step)
+            if after["next_step"]:
+                return after["next_step"]
+            if after["state"] != "executing":
+                raise GiveBack("the action does not go on")
+    raise GiveBack(f"step {step['name']} was not read back")
+
+
+def attempt(work, contract, request, path, claim, step):
+    """Records an attempt, sends once, and reports what is known of it."""
+    if breaker.away():
+        raise NoAnswer("the business system does not answer")
+    method, where, headers, body = request
+    fingerprint = "sha256:" + hashlib.sha256(repr((method, where, sorted(headers.items()), body)).encode()).hexdigest()
     receipt = {"receipt_id": secrets.token_hex(16), "attempt_id": secrets.token_hex(16), "claim_id": claim}
+    recorded = {"attempt_id": receipt["attempt_id"], "claim_id": claim, "fingerprint": fingerprint, **({"step": step["name"]} if step else {})}
     asked = time.monotonic()  # the time to send counts from here: an answer may be late
     try:
-        leave = console("POST", path + "/attempts", {"attempt_id": receipt["attempt_id"], "claim_id": claim, "fingerprint": "sha256:" + fingerprint})
+        leave = console("POST", path + "/attempts", recorded)
     except NoAnswer:  # it may be recorded, and nothing was sent
         console("POST", path + "/receipts", {**receipt, "outcome": "FAILURE", "code": "NOT_SENT"})
         raise
-    except Refused as no:  # lease-lost, attempt-open, …: nothing was recorded, nothing is sent
-        if no.code not in ("lease-lost", "attempt-open"):
-            console("POST", path + "/release", {"claim_id": claim})
-        raise
-    if WRITE_TOKEN:
-        headers["Authorization"] = "Bearer " + WRITE_TOKEN
-    send_by = asked + leave["send_within_ms"] / 1000
-    receipt.update(attempted(contract, leave["number"], method, where, headers, body, send_by))
+    receipt.update(send(work, contract, leave["number"], request, asked + leave["send_within_ms"] / 1000))
     after = console("POST", path + "/receipts", receipt, tries=40)  # evidence, also when the lease is lost meanwhile
-    if receipt["outcome"] == "SUCCESS" and after["state"] in ("executing", "accepted"):
-        verify({**work, "kind": "verify", "version": after["version"]}, contract, payload)
+    return receipt["outcome"], after
 
 
-def attempted(contract, number, method, where, headers, body, send_by):
+def send(work, contract, number, request, send_by):
     """Sends the one request of an attempt, and says what is known of it."""
     execution = contract["execution"]
     try:
-        status, text = exchange(SYSTEM, method, where, headers, body, seconds(execution["timeout"]), send_by)
+        status, text, headers = system(work, contract, request, WRITE_TOKEN, send_by)
     except NotSent:
         return {"outcome": "FAILURE", "code": "NOT_SENT"}
     except NoAnswer:
@@ -264,52 +264,97 @@ def attempted(contract, number, method, where, headers, body, send_by):
         readable = False
     if status in execution["definite_failures"] or number == 1 and status in execution["conflicts"]:
         return {**known, "outcome": "FAILURE"}
-    if 200 <= status < 206 and readable:
-        return {**known, "outcome": "SUCCESS", "proves": "completed"}  # the console takes no more than the contract allows
-    return {**known, "outcome": "UNKNOWN", "code": "EXECUTION_ERROR"}
+    if not 200 <= status < 206 or not readable:
+        return {**known, "outcome": "UNKNOWN", "code": "EXECUTION_ERROR"}
+    version = headers.get("ETag", "").removeprefix("W/").strip('"') or at(known.get("body"), "version")
+    if version is not None:
+        known["object_version_after"] = words(version)
+    return {**known, "outcome": "SUCCESS", "proves": "completed"}  # the console takes no more than the contract allows
 
 
-def verify(work, contract, payload):
+def verify(work, contract, payload, step=None):
     """Reads back whether what was promised is there."""
-    for tool in reads_of(contract["execution"].get("postconditions")):
-        read(tool, work, payload)
+    for tool in reads_of(for_step(contract, step)["execution"].get("postconditions")):
+        read(tool, work, payload, step)
+
+
+class Pace:
+    """Keeps what failed from being tried at once again: the wait grows. Forgetting it is harmless."""
+
+    def __init__(self):
+        self.holds = {}
+
+    def due(self, work):
+        return all(time.monotonic() >= self.holds.get(about, (0, 0))[1] for about in (work["tool"], (work["kind"], work["action_id"])))
+
+    def hold(self, about, wait=None):
+        if len(self.holds) > 10_000:
+            self.holds.clear()
+        n = self.holds.get(about, (0, 0))[0] + 1
+        self.holds[about] = n, time.monotonic() + (wait or 2 ** min(n, 6) * (0.75 + secrets.randbelow(500) / 1000))
+
+    def forget(self, about):
+        self.holds.pop(about, None)
+
+
+pace = Pace()
+
+
+def probe(work, contract, payload):
+    """Reads with a tool of the contract that changes nothing; nothing is reported of it."""
+    execution = contract["execution"]
+    tools = [contract["approval"].get("before"), execution.get("permission"), (execution.get("status_query") or {}).get("tool"),
+             *reads_of(execution.get("preconditions")), *reads_of(execution.get("postconditions"))]
+    tool = next(filter(None, tools), None)
+    try:
+        query(tool, work, payload) if tool else system(work, contract, ("HEAD", "/", {}, None), READ_TOKEN)
+    except (NotSent, NoAnswer):
+        pass  # it is still away
 
 
 def perform(work):
-    """Does one piece of work. What fails is offered again; the console keeps count."""
+    """Does one piece of work. What fails is offered again, and waits longer every time."""
+    about = (work["kind"], work["action_id"])
+    if not pace.due(work):
+        return False
     try:
-        contract, payload = contract_of(work["tool"], work["tool_version"]), work["payload"]
-        if "http" not in contract or contract["execution"].get("steps"):
+        contract, payload, step = contract_of(work["tool"], work["tool_version"]), work["payload"], work["step"]
+        if "http" not in contract and not contract["execution"].get("steps") or work["kind"] not in ("observe", "ask", "verify", "execute", "retry"):
+            pace.hold(about, 300)
             return False
-        if work["kind"] == "observe":
+        if work["kind"] in ("execute", "retry"):
+            breaker.look(lambda: probe(work, contract, payload))
+            execute(work)
+        elif work["kind"] == "observe":
             for tool in filter(None, [contract["execution"].get("permission"), work["read"]]):
                 read(tool, work, payload)
         elif work["kind"] == "ask":  # what became of it, by its key
-            read(contract["execution"]["status_query"]["tool"], work, payload)
-        elif work["kind"] == "verify":
-            verify(work, contract, payload)
-        elif work["kind"] in ("execute", "retry"):
-            execute(work)
+            read(work["read"], work, payload, step)
         else:
-            return False
+            verify(work, contract, payload, step)
+        pace.forget(about)
         return True
     except (Refused, GiveBack, NoAnswer) as why:
         print(work["kind"], work["action_id"], why, file=sys.stderr, flush=True)
+        if isinstance(why, Refused) and why.code == "paused":
+            pace.hold(work["tool"], PAUSED_FOR)  # a person has stopped it: nothing of it is claimed or sent
+        else:
+            pace.hold(about)
         return False
 
 
 def main():
-    tools = urllib.parse.urlencode([("tool", pattern) for pattern in sys.argv[1:]])
+    tools, idle = urllib.parse.urlencode([("tool", pattern) for pattern in sys.argv[1:]]), 0
     with concurrent.futures.ThreadPoolExecutor(max_workers=4) as pool:
         while True:
             try:
-                work = console("GET", f"/v1/work?wait=20s&{tools}", wait=20)["items"]
+                work = console("GET", f"/v1/work?wait=20s&{tools}", timeout=35)["items"]
             except NoAnswer:
                 continue
             except Refused as no:
                 sys.exit(f"the console gives no work: {no}")
-            if not any(list(pool.map(perform, work))):
-                time.sleep(0.5)
+            idle = 0 if any(list(pool.map(perform, work))) else min(idle + 1, 4)
+            time.sleep(0.15 * 2**idle if idle else 0)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,6 @@
 package execution_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -57,8 +56,26 @@ func TestExecutorProcess(t *testing.T) {
 // process is an executor in a process of its own.
 type process struct {
 	*exec.Cmd
-	log  bytes.Buffer
+	log  heard
 	wait func() error
+}
+
+// heard is what a process has said so far.
+type heard struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (h *heard) Write(p []byte) (int, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.text.Write(p)
+}
+
+func (h *heard) String() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.text.String()
 }
 
 // process starts an executor of one tool of a system, and of all its reads.
@@ -69,9 +86,15 @@ func (b *bench) process(tool string) *process {
 	raw, err := json.Marshal(served{b.console.URL, b.key, b.shop.URL + "/" + system, read, write,
 		[]string{tool, system + ".get_*", system + ".may_*", system + ".lookup_*"}})
 	b.must(err)
-	p := &process{Cmd: exec.Command(os.Args[0], "-test.run=^TestExecutorProcess$")}
-	p.Env = append(os.Environ(), processEnv+"="+string(raw))
-	p.Stderr = &p.log
+	return b.run(tool, []string{processEnv + "=" + string(raw)}, os.Args[0], "-test.run=^TestExecutorProcess$")
+}
+
+// run starts a program that is an executor of a tool, until it is killed.
+func (b *bench) run(tool string, env []string, program string, args ...string) *process {
+	b.T.Helper()
+	p := &process{Cmd: exec.Command(program, args...)}
+	p.Env = append(os.Environ(), env...)
+	p.Stdout, p.Stderr = &p.log, &p.log
 	b.must(p.Start())
 	p.wait = sync.OnceValue(p.Wait)
 	b.T.Cleanup(func() {
@@ -145,7 +168,7 @@ func TestKilledBetweenAnyTwoStepsNothingIsDoneTwice(t *testing.T) {
 			b.arm(`{"object":"` + c.order + `",` + c.fault + `}`)
 		}
 	}
-	b.killed(all)
+	b.killed(all, b.process)
 	for _, c := range all {
 		a := b.ends(c.action.ID, c.end)
 		if got := b.refunded(c.order); got != c.paid {
@@ -162,19 +185,19 @@ func TestKilledBetweenAnyTwoStepsNothingIsDoneTwice(t *testing.T) {
 
 // killed has each action carried out by an executor that is killed at its moment,
 // and then by another one.
-func (b *bench) killed(all []*crash) {
+func (b *bench) killed(all []*crash, start func(tool string) *process) {
 	b.T.Helper()
 	for _, c := range all {
 		c.happened = make(chan struct{})
 	}
 	b.crashing(all)
 	for _, c := range all {
-		c.victim = b.process(c.action.Tool)
+		c.victim = start(c.action.Tool)
 	}
 	for _, c := range all {
 		select {
 		case <-c.happened:
-			b.process(c.action.Tool)
+			start(c.action.Tool)
 		case <-time.After(long):
 			b.T.Fatalf("%s: it never came to that: %s\n%s", c.name, story(b.get(c.action.ID)), c.victim.log.String())
 		}

@@ -2,37 +2,38 @@ package execution_test
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"countersign/action"
+	"countersign/approvals"
 	"countersign/store"
+	"countersign/store/stage"
 )
 
-// python runs the executor of the guide for a tool until it is killed.
-func (b *bench) python(tool string) (kill func()) {
+// python runs the executor of the guide for a tool, and the reads of its system,
+// until it is killed.
+func (b *bench) python(tool string) *process {
 	b.T.Helper()
-	cmd := exec.Command("python3", "../docs/executor.py", tool, "refunds.get_*")
-	cmd.Env = append(os.Environ(), "PYTHONDONTWRITEBYTECODE=1", "COUNTERSIGN_URL="+b.console.URL, "COUNTERSIGN_KEY="+b.key,
-		"SYSTEM_URL="+b.shop.URL+"/refunds", "SYSTEM_READ_TOKEN="+b.tokens.RefundsRead, "SYSTEM_WRITE_TOKEN="+b.tokens.RefundsWrite)
-	var said strings.Builder
-	cmd.Stdout, cmd.Stderr = &said, &said
-	b.must(cmd.Start())
-	kill = sync.OnceFunc(func() {
-		b.must(cmd.Process.Kill())
-		cmd.Wait() // it was killed
-		if strings.Contains(said.String(), "Traceback") || b.T.Failed() {
-			b.T.Errorf("the executor said:\n%s", said.String())
+	system, _, _ := strings.Cut(tool, ".")
+	read, write := b.tokens.Of(system)
+	p := b.run(tool, []string{"PYTHONDONTWRITEBYTECODE=1", "COUNTERSIGN_URL=" + b.console.URL, "COUNTERSIGN_KEY=" + b.key,
+		"SYSTEM_URL=" + b.shop.URL + "/" + system, "SYSTEM_READ_TOKEN=" + read, "SYSTEM_WRITE_TOKEN=" + write, "SYSTEM_ACTOR_HEADER=X-Actor"},
+		"python3", "../docs/executor.py", tool, system+".get_*", system+".may_*")
+	b.T.Cleanup(func() {
+		p.kill()
+		if strings.Contains(p.log.String(), "Traceback") {
+			b.T.Errorf("the executor said:\n%s", p.log.String())
 		}
 	})
-	b.T.Cleanup(kill)
-	return kill
+	return p
 }
 
 // The executor of the guide, in another language, runs refunds while requests
@@ -60,12 +61,12 @@ func TestExecutorInPython_NothingIsLostOrDoubled(t *testing.T) {
 	}
 	propose(0, 22)
 	for _, i := range []int{21, 41} {
-		kill := b.python(tool)
+		victim := b.python(tool)
 		b.eventually("an attempt that is under way", func() bool {
 			a := b.get(actions[i].ID)
 			return len(a.Attempts) == 1 && a.Attempts[0].Outcome == ""
 		})
-		kill()
+		victim.kill()
 		propose(len(actions), min(i+20+1, refunds))
 	}
 	propose(len(actions), refunds)
@@ -110,13 +111,25 @@ func (b *bench) spoil(refunds int, order func(int) string, killed ...int) {
 
 // answeredLate lets the first call take effect, and answers when something holds.
 func (b *bench) answeredLate(what string, holds func() bool) fault {
-	return once(1, func(w http.ResponseWriter, r *http.Request, serve http.HandlerFunc) {
+	return b.answeredLateFor("", what, holds)
+}
+
+// answeredLateFor is answeredLate for the first call about an action.
+func (b *bench) answeredLateFor(id, what string, holds func() bool) fault {
+	late := once(1, func(w http.ResponseWriter, r *http.Request, serve http.HandlerFunc) {
 		answer := httptest.NewRecorder()
 		serve(answer, r)
 		b.eventually(what, holds)
 		w.WriteHeader(answer.Code)
 		w.Write(answer.Body.Bytes()) // whoever asked may be gone
 	})
+	return func(w http.ResponseWriter, r *http.Request, serve http.HandlerFunc) {
+		if !strings.Contains(r.URL.Path, id) {
+			serve(w, r)
+			return
+		}
+		late(w, r, serve)
+	}
 }
 
 // What it learns too late it does not act on: when its lease has lapsed it lets
@@ -130,6 +143,7 @@ func TestExecutorInPython_DoesNotSendLate(t *testing.T) {
 	b.sweeping()
 	b.full("LATE", 2)
 	lapsed := b.approved(tool, "LATE-000001")
+	b.fail("lease", func(http.ResponseWriter, *http.Request, http.HandlerFunc) { panic(http.ErrAbortHandler) })
 	b.fail("observations", b.answeredLate("the lease to lapse", func() bool { return b.get(lapsed.ID).State == action.Confirmed }))
 	b.python(tool)
 	if a := b.ends(lapsed.ID, action.Applied); len(a.Attempts) != 1 || b.sent(a.ExecutionKey) != 1 {
@@ -147,6 +161,127 @@ func TestExecutorInPython_DoesNotSendLate(t *testing.T) {
 		t.Errorf("after the time to send: sent %d times: %s", b.sent(a.ExecutionKey), story(a))
 	}
 	b.judge("LATE-000002", a)
+}
+
+// Killed between any two steps of a contract and started again, it takes only
+// the step that is missing.
+func TestExecutorInPython_TakesOnlyTheStepThatIsMissing(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes a quarter of a minute")
+	}
+	orSkipPython(t)
+	t.Parallel()
+	b := newBench(t)
+	b.killedBetweenSteps(b.python)
+}
+
+// While something is slow it keeps its claim; what was claimed and is not what
+// was approved, or does not stand any more, it gives back unsent.
+func TestExecutorInPython_KeepsItsClaimAndSendsOnlyWhatWasApproved(t *testing.T) {
+	orSkipPython(t)
+	t.Parallel()
+	const tool = "refunds.python_kept"
+	b := newBench(t)
+	b.hurried(tool)
+	b.sweeping()
+	b.full("KEPT", 3)
+	other, fallen, slow := b.approved(tool, "KEPT-000001"), b.approved(tool, "KEPT-000002"), b.approved(tool, "KEPT-000003")
+	rewritten := func(path, from, to string) fault {
+		return func(w http.ResponseWriter, r *http.Request, serve http.HandlerFunc) {
+			answer := httptest.NewRecorder()
+			serve(answer, r)
+			said := answer.Body.String()
+			if strings.Contains(r.URL.Path, path) && answer.Code == http.StatusOK {
+				said = strings.Replace(said, from, to, 1)
+			}
+			w.WriteHeader(answer.Code)
+			io.WriteString(w, said)
+		}
+	}
+	b.fail("claim", rewritten(other.Confirmation.Ref, `"amount":10`, `"amount":11`))
+	b.fail("verify", rewritten(fallen.Confirmation.Ref, `{"valid":true`, `{"valid":false`))
+	var claim action.Claim
+	b.fail("observations", b.answeredLateFor(slow.ID, "the first lease to be over", func() bool {
+		a := b.get(slow.ID)
+		if claim.ID == "" {
+			claim = *a.Claim
+		}
+		return time.Now().After(claim.LeaseUntil.Add(100 * time.Millisecond))
+	}))
+	p := b.python(tool)
+	a := b.ends(slow.ID, action.Applied)
+	if len(a.Attempts) != 1 || a.Attempts[0].ClaimID != claim.ID || !a.Attempts[0].At.After(claim.LeaseUntil) {
+		t.Errorf("it was claimed again, or nothing was slow: %s, %+v, %+v", story(a), a.Attempts, claim)
+	}
+	b.eventually("both to be given back", func() bool {
+		return strings.Contains(p.log.String(), other.ID+" it is not what was approved: ['payload_hash']") && strings.Contains(p.log.String(), fallen.ID+" the confirmation does not stand")
+	})
+	for _, a := range []action.Action{b.get(other.ID), b.get(fallen.ID)} {
+		if len(a.Attempts) != 0 || b.sent(a.ExecutionKey) != 0 {
+			t.Errorf("%s", story(a))
+		}
+	}
+	b.fail("claim", nil)
+	b.fail("verify", nil)
+	for _, id := range []string{other.ID, fallen.ID} {
+		b.ends(id, action.Applied)
+	}
+}
+
+// What a person has paused it leaves alone, and a desk that does not answer, and
+// goes on when that is over.
+func TestExecutorInPython_LeavesAloneWhatIsPausedOrAway(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes a quarter of a minute")
+	}
+	orSkipPython(t)
+	t.Parallel()
+	const tool, refunds = "refunds.python_paused", 12
+	b := newBench(t)
+	b.hurried(tool)
+	b.full("STOP", 2*refunds)
+	var all []action.Action
+	propose := func(to int) {
+		for i := len(all); i < to; i++ {
+			all = append(all, b.approved(tool, fmt.Sprintf("STOP-%06d", i+1)))
+		}
+	}
+	propose(refunds)
+	_, err := approvals.StartPause(t.Context(), b.DB, action.NewID("pau"), approvals.PauseTool, tool, "amounts are wrong", stage.System("pause").By)
+	b.must(err)
+	var asked atomic.Int32
+	b.fail("work", func(w http.ResponseWriter, r *http.Request, serve http.HandlerFunc) { asked.Add(1); serve(w, r) })
+	p := b.python(tool)
+	b.eventually("it to be told, and to ask for other work", func() bool { return asked.Load() > 3 && strings.Contains(p.log.String(), "paused: ") })
+	b.must(approvals.EndPause(t.Context(), b.DB, approvals.PauseTool, tool, stage.System("go on").By))
+	for _, a := range all {
+		b.ends(a.ID, action.Applied)
+	}
+	if n := strings.Count(p.log.String(), "paused: "); n > refunds/2 { // four at a time are on their way
+		t.Errorf("it tried %d times:\n%s", n, p.log.String())
+	}
+
+	b.arm(`{"system":"refunds","method":"*","fault":"error-before","status":503,"count":0}`)
+	propose(2 * refunds)
+	claimed := func() (n int) {
+		for _, a := range all[refunds:] {
+			if a := b.get(a.ID); a.Claim != nil {
+				n++
+			}
+		}
+		return n
+	}
+	const away = "the business system does not answer"
+	b.eventually("every refund to be left alone", func() bool { return strings.Count(p.log.String(), away)+claimed() >= refunds })
+	if n := claimed(); n > 8 { // four at a time, twice
+		t.Errorf("it claimed %d times:\n%s", n, p.log.String())
+	}
+	b.shopDo("DELETE", "/faults", b.tokens.Control, "")
+	for _, a := range all {
+		if a = b.ends(a.ID, action.Applied); len(a.Attempts) != 1 || b.sent(a.ExecutionKey) != 1 {
+			t.Errorf("sent %d times: %s", b.sent(a.ExecutionKey), story(a))
+		}
+	}
 }
 
 // orSkipPython ends the test where there is no Python; where CI is set there

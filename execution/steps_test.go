@@ -109,6 +109,11 @@ func TestB8_OnlyTheMissingStepIsSentAgain(t *testing.T) {
 func TestKilledBetweenStepsOnlyTheMissingOneIsTaken(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
+	b.killedBetweenSteps(b.process)
+}
+
+func (b *bench) killedBetweenSteps(start func(tool string) *process) {
+	b.T.Helper()
 	b.sweeping()
 	changes := []stepwise{
 		{product: "SKU-4411", price: 105, version: "8", notices: 1},
@@ -130,12 +135,12 @@ func TestKilledBetweenStepsOnlyTheMissingOneIsTaken(t *testing.T) {
 		changes[i].name = c.name
 		c.action = b.change(tool, changes[i])
 	}
-	b.killed(all)
+	b.killed(all, start)
 	for i, c := range all {
 		a := b.ends(c.action.ID, action.Applied)
 		b.changedOnce(changes[i], a, 1, changes[i].notices)
 		if len(a.Attempts) != c.attempts {
-			t.Errorf("%s: %d attempts: %s", c.name, len(a.Attempts), story(a))
+			b.T.Errorf("%s: %d attempts: %s", c.name, len(a.Attempts), story(a))
 		}
 	}
 }
