@@ -227,9 +227,19 @@ type Action struct {
 	Concluded      string    // the linked action that an outcome in part was closed with
 	FailureCode    string    // why a failed action failed
 	sinceOp        string    // of the event that led to its state
+	Unreadable     *Remains  // set only in lists, of an action whose events cannot be folded
 	tooLate        bool      // to go on with what was never sent
 	facts
 	ops map[string]Event
+}
+
+// Remains is what lists go by where an action's events cannot be folded, because
+// they are damaged or of a newer version: the rest of its row. All that such an
+// action holds otherwise is of its row too; no command is ever decided on one.
+type Remains struct {
+	DueAt    *time.Time // when time alone changes it
+	KeyUntil *time.Time
+	Links    []string // ids of the actions that it compensates, resumes or replaces
 }
 
 // Binding returns the fields that an approval is bound to.
@@ -309,6 +319,9 @@ func (a Action) StateAt(now time.Time) State {
 
 // DueAt is the next moment at which time alone changes the action.
 func (a Action) DueAt() (time.Time, bool) {
+	if a.Unreadable != nil {
+		return orNone(a.Unreadable.DueAt)
+	}
 	switch a.State {
 	case Proposed:
 		return *a.ExpiresAt, true
@@ -325,6 +338,13 @@ func (a Action) DueAt() (time.Time, bool) {
 		return a.resumableUntil(), a.awaitsRetry() && a.Terms.KeyLifetime > 0
 	}
 	return time.Time{}, false
+}
+
+func orNone(at *time.Time) (time.Time, bool) {
+	if at == nil {
+		return time.Time{}, false
+	}
+	return *at, true
 }
 
 // runsUntil is when an executing action stops waiting: its lease ends, or its

@@ -157,6 +157,9 @@ func (a Action) pending() *Verdict {
 // counted from the first attempt of the step that is next, with a margin. False
 // when nothing was sent or the contract does not say.
 func (a Action) KeyUntil() (time.Time, bool) {
+	if a.Unreadable != nil {
+		return orNone(a.Unreadable.KeyUntil)
+	}
 	if a.Terms.KeyLifetime <= 0 || len(a.Attempts) == 0 {
 		return time.Time{}, false
 	}

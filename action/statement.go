@@ -19,6 +19,9 @@ const (
 // Statement returns the level that the evidence reaches at a moment, and
 // whether people still have to decide.
 func (a Action) Statement(now time.Time) (level Level, waiting bool) {
+	if a.Unreadable != nil {
+		return LevelUnknown, false
+	}
 	switch a.StateAt(now) {
 	case Executing:
 		return LevelUnknown, false

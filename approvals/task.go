@@ -262,6 +262,22 @@ type TaskUse struct {
 	Writes  int `db:"writes"`
 }
 
+// ListedTask is a task as a list has it: without limits and what was spent.
+type ListedTask struct {
+	Task
+	Unreadable bool // what it was opened as cannot be read
+}
+
+// TaskTitle reads a task's title from what it was opened with. It is empty once
+// retention has removed that, and unreadable when it is damaged.
+func TaskTitle(opened []byte) (title string, unreadable bool) {
+	var body taskBody
+	if len(opened) > 0 && json.Unmarshal(opened, &body) != nil {
+		return "", true
+	}
+	return body.Title, false
+}
+
 // TaskFilter says which tasks a list shows, newest first.
 type TaskFilter struct {
 	Viewer people.Viewer

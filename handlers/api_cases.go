@@ -78,7 +78,9 @@ func (s *server) listCases(w http.ResponseWriter, r *http.Request, c caller) err
 		list.NextCursor = new(caseCursorText(triage.CursorAt(actions[len(actions)-1], f.Tab)))
 	}
 	for _, a := range actions {
-		list.Items = append(list.Items, s.caseOf(a, *a.Case, now))
+		found := s.caseOf(a, *a.Case, now)
+		found.Unreadable = orNull(toldUnreadable(a))
+		list.Items = append(list.Items, found)
 	}
 	return respond(w, http.StatusOK, list)
 }

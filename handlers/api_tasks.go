@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"countersign/action"
+	"countersign/action/contract"
 	"countersign/approvals"
 	"countersign/execution/api"
 	"countersign/web"
@@ -15,7 +16,7 @@ import (
 // TaskReads is what handlers read of tasks past the domain.
 type TaskReads interface {
 	// Tasks lists tasks, newest first, and the database's clock.
-	Tasks(ctx context.Context, f approvals.TaskFilter) ([]approvals.Task, time.Time, error)
+	Tasks(ctx context.Context, f approvals.TaskFilter) ([]approvals.ListedTask, time.Time, error)
 	// TaskUse returns what a task's actions count for in its budget.
 	TaskUse(ctx context.Context, id string) (approvals.TaskUse, error)
 }
@@ -196,12 +197,16 @@ func (v taskView) exit(ctx context.Context, lang web.Lang) (api.TaskExit, error)
 		exit.By, exit.Reason = orNull(v.k.By.Name), orNull(v.k.Note)
 	}
 	for _, a := range v.actions {
-		tool, err := v.server.catalogue.Version(ctx, a.Tool, a.ToolVersion)
-		if err != nil {
-			return exit, err
+		var k *contract.Contract
+		if a.Unreadable == nil {
+			tool, err := v.server.catalogue.Version(ctx, a.Tool, a.ToolVersion)
+			if err != nil {
+				return exit, err
+			}
+			k = tool.Contract
 		}
 		item := api.TaskItem{ActionID: a.ID, Tool: a.Tool, Target: apiTarget(a.Target), State: string(a.StateAt(v.now)), CaseID: orNull(a.CaseID()),
-			Statement: statementOf(a, tool.Contract, v.now, lang)}
+			Statement: statementOf(a, k, v.now, lang)}
 		switch partOf(a, v.now) {
 		case web.PartDone:
 			exit.Done = append(exit.Done, item)
@@ -220,6 +225,9 @@ func (v taskView) exit(ctx context.Context, lang web.Lang) (api.TaskExit, error)
 
 // partOf says what has become of an action, for the sum of its task.
 func partOf(a action.Action, now time.Time) web.TaskPart {
+	if a.Unreadable != nil {
+		return web.PartUnknown
+	}
 	switch a.StateAt(now) {
 	case action.Applied:
 		return web.PartDone

@@ -104,6 +104,11 @@ func cutOff(written int, err error) error {
 }
 
 func (s *server) writeCallsOf(ctx context.Context, out io.Writer, a action.Action, now time.Time) error {
+	lines := json.NewEncoder(out)
+	lines.SetEscapeHTML(false)
+	if a.Unreadable != nil {
+		return lines.Encode(api.CallsUnreadable{ActionID: a.ID, State: string(a.StateAt(now)), Unreadable: cannotRead})
+	}
 	calls := a.Calls()
 	if len(calls) == 0 {
 		return nil
@@ -112,8 +117,6 @@ func (s *server) writeCallsOf(ctx context.Context, out io.Writer, a action.Actio
 	if err != nil {
 		return err
 	}
-	lines := json.NewEncoder(out)
-	lines.SetEscapeHTML(false)
 	for _, c := range calls {
 		if err := lines.Encode(callOf(tool, a, c, now)); err != nil {
 			return err

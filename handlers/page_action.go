@@ -3,6 +3,7 @@ package handlers
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -84,7 +85,7 @@ func (s *server) look(r *http.Request, c caller) (actionView, error) {
 func (v *actionView) past(p approvals.Past, viewer people.Viewer) {
 	v.caseID = p.Blocking
 	for _, a := range p.OnTarget {
-		if a.Terms.Write && viewer.Sees(approvals.SubjectOf(a, "")) {
+		if (a.Terms.Write || a.Unreadable != nil) && viewer.Sees(approvals.SubjectOf(a, "")) {
 			v.onTarget = append(v.onTarget, a)
 		}
 	}
@@ -146,10 +147,12 @@ func (s *server) decidedFlash(r *http.Request, c caller) *web.Flash {
 // queue when there is none.
 func (s *server) next(r *http.Request, c caller, decided string) string {
 	f := queueOf(c.session.Person, approvals.NeedsMe)
-	f.Limit = 1
+	f.Limit = 10
 	path := "/approvals"
-	if waiting, _, err := s.Pages.Queue(r.Context(), f); err == nil && len(waiting) > 0 {
-		path = "/actions/" + waiting[0].ID
+	waiting, _, err := s.Pages.Queue(r.Context(), f)
+	readable := func(a action.Action) bool { return a.Unreadable == nil }
+	if i := slices.IndexFunc(waiting, readable); err == nil && i >= 0 {
+		path = "/actions/" + waiting[i].ID
 	}
 	return path + "?decided=" + decided
 }

@@ -174,12 +174,16 @@ func (v actionView) checks() web.Checks {
 		if len(v.onTarget) > 0 {
 			last := v.onTarget[0]
 			c.RecentLastAt = last.CreatedAt
-			if last.Tool == v.a.Tool {
+			if last.Tool == v.a.Tool && last.Unreadable == nil {
 				c.RecentLast = lineOf(effectOf(v.tool.Contract, v.lang, last.Payload))
 			}
 		}
 	}
 	for _, r := range v.rejected {
+		if r.Unreadable != nil { // it was rejected, whoever did
+			c.Rejections = append(c.Rejections, web.Rejection{ActionID: r.ID, At: r.UpdatedAt})
+			continue
+		}
 		d := r.Decisions[len(r.Decisions)-1]
 		c.Rejections = append(c.Rejections, web.Rejection{ActionID: r.ID, By: web.Outside(d.By.Name), At: d.At, ReasonCode: d.ReasonCode})
 	}

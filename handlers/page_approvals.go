@@ -179,6 +179,11 @@ func (s *server) rows(r *http.Request, c caller, actions []action.Action, lang s
 	}
 	rows := make([]web.Row, len(actions))
 	for i, a := range actions {
+		if a.Unreadable != nil {
+			rows[i] = web.Row{ID: a.ID, Effect: unreadEffect(a), Actor: actorText(a.Actor), Client: web.Outside(a.Client.Name), Target: targetOf(a),
+				ExpiresAt: orZero(a.ExpiresAt), ProposalHash: a.PayloadHash}
+			continue
+		}
 		tool, err := s.catalogue.Version(r.Context(), a.Tool, a.ToolVersion)
 		if err != nil {
 			return nil, err

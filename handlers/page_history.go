@@ -176,6 +176,11 @@ func (s *server) showHistory(w http.ResponseWriter, r *http.Request, c caller) e
 func (s *server) historyRows(r *http.Request, c caller, actions []action.Action, now time.Time) ([]web.HistoryRow, error) {
 	rows := make([]web.HistoryRow, len(actions))
 	for i, a := range actions {
+		if a.Unreadable != nil {
+			effect, status, _ := s.effectAndStatus(r.Context(), a, now, "")
+			rows[i] = web.HistoryRow{ID: a.ID, At: a.CreatedAt, Effect: effect, Status: status, For: actorText(a.Actor), Tool: web.Outside(a.Tool)}
+			continue
+		}
 		tool, err := s.catalogue.Version(r.Context(), a.Tool, a.ToolVersion)
 		if err != nil {
 			return nil, err
@@ -229,8 +234,8 @@ func historyHead() []string {
 }
 
 func (s *server) historyLine(r *http.Request, c caller, a action.Action, now time.Time) []string {
-	effect := ""
-	if tool, err := s.catalogue.Version(r.Context(), a.Tool, a.ToolVersion); err == nil {
+	effect := toldUnreadable(a)
+	if tool, err := s.catalogue.Version(r.Context(), a.Tool, a.ToolVersion); err == nil && effect == "" {
 		effect = lineOf(effectOf(tool.Contract, string(langOf(r, c)), a.Payload)).Plain()
 	}
 	target := action.Target{}

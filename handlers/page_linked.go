@@ -12,11 +12,8 @@ import (
 
 // linkedAction is another action as a page names it.
 func (s *server) linkedAction(ctx context.Context, a action.Action, now time.Time, lang string) (web.LinkedAction, error) {
-	tool, err := s.catalogue.Version(ctx, a.Tool, a.ToolVersion)
-	if err != nil {
-		return web.LinkedAction{}, err
-	}
-	return web.LinkedAction{ID: a.ID, Effect: effectOf(tool.Contract, lang, a.Payload), Status: actionView{a: a, now: now, tool: tool}.status()}, nil
+	effect, status, err := s.effectAndStatus(ctx, a, now, lang)
+	return web.LinkedAction{ID: a.ID, Effect: effect, Status: status}, err
 }
 
 // links lists the action that this one undoes, goes on with or replaces, and

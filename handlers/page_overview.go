@@ -83,7 +83,7 @@ func (s *server) stuck(ctx context.Context, f approvals.QueueFilter) (found []ac
 		return nil, nil, now, more, err
 	}
 	for i, a := range waiting {
-		if all[i].Stuck {
+		if all[i].Stuck || a.Unreadable != nil {
 			found, standings = append(found, a), append(standings, all[i])
 		}
 	}
@@ -102,11 +102,11 @@ func (s *server) fillStuck(r *http.Request, c caller, p *web.OverviewPage) error
 	if len(found) == 0 {
 		return nil
 	}
-	tool, err := s.catalogue.Version(r.Context(), found[0].Tool, found[0].ToolVersion)
+	effect, _, err := s.effectAndStatus(r.Context(), found[0], p.ReadAt, string(langOf(r, c)))
 	if err != nil {
 		return err
 	}
-	first := web.StuckRow{Effect: effectOf(tool.Contract, string(langOf(r, c)), found[0].Payload), Can: len(standings[0].Eligible)}
+	first := web.StuckRow{Effect: effect, Can: len(standings[0].Eligible)}
 	for _, n := range found[0].Needs {
 		if n.Approvals > 0 {
 			first.Rules = append(first.Rules, web.Rule{Role: n.Role, Count: n.Approvals, StepUp: n.StepUp})
@@ -142,6 +142,9 @@ func (s *server) fillUnknown(r *http.Request, c caller, p *web.OverviewPage) err
 	}
 	var sums []contract.Amount
 	for _, a := range cases {
+		if a.Unreadable != nil {
+			continue // it counts, what is at stake is not known
+		}
 		tool, err := s.catalogue.Version(r.Context(), a.Tool, a.ToolVersion)
 		if err != nil {
 			return err

@@ -39,7 +39,8 @@ func (s *server) showTasks(w http.ResponseWriter, r *http.Request, c caller) err
 		p.NextURL = pageAfter(r.URL, tasks[len(tasks)-1].ID)
 	}
 	for _, k := range tasks {
-		p.Tasks = append(p.Tasks, web.TaskRow{ID: k.ID, Title: web.Outside(k.Title), Status: taskStatus(k, now), Client: web.Outside(k.Client.Name), Opened: k.CreatedAt})
+		p.Tasks = append(p.Tasks, web.TaskRow{ID: k.ID, Title: web.Outside(k.Title), Unread: k.Unreadable, Status: taskStatus(k.Task, now),
+			Client: web.Outside(k.Client.Name), Opened: k.CreatedAt})
 	}
 	return s.show(speaking(r, c, now), w, http.StatusOK, web.TasksView(s.frame(r, c, web.Tasks), p))
 }
@@ -83,13 +84,12 @@ func (v taskView) page(ctx context.Context, c caller) (web.TaskPage, error) {
 		Actions: v.use.Actions}
 	lang := string(web.LocaleOf(ctx).Lang)
 	for _, a := range v.actions {
-		tool, err := v.server.catalogue.Version(ctx, a.Tool, a.ToolVersion)
+		effect, status, err := v.server.effectAndStatus(ctx, a, v.now, lang)
 		if err != nil {
 			return p, err
 		}
 		part := partOf(a, v.now)
-		p.Parts[part] = append(p.Parts[part], web.TaskAction{ID: a.ID, Effect: effectOf(tool.Contract, lang, a.Payload),
-			Status: actionView{a: a, now: v.now, tool: tool, lang: lang}.status()})
+		p.Parts[part] = append(p.Parts[part], web.TaskAction{ID: a.ID, Effect: effect, Status: status})
 	}
 	if k.StateAt(v.now) != approvals.TaskOpen {
 		said := v.statement()

@@ -169,6 +169,12 @@ func (s *server) caseGroups(r *http.Request, c caller, actions []action.Action, 
 		shown := web.CaseGroup{System: systemOf(g.Tool), Why: g.Why, Op: action.NewSecret(10)}
 		var sums []contract.Amount
 		for _, a := range g.Cases {
+			if a.Unreadable != nil {
+				_, status, _ := s.effectAndStatus(r.Context(), a, now, lang)
+				shown.Rows = append(shown.Rows, web.CaseRow{Item: web.CaseItem{ID: a.Case.ID}, Effect: unreadEffect(a), Why: a.Case.Why, Key: keyLifeOf(a), Status: status, At: a.Case.ClosedAt})
+				shown.From, shown.To = a.Case.OpenedAt, a.Case.OpenedAt
+				continue
+			}
 			tool, err := s.catalogue.Version(r.Context(), a.Tool, a.ToolVersion)
 			if err != nil {
 				return nil, err

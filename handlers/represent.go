@@ -3,6 +3,7 @@ package handlers
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"time"
 
 	"countersign/action"
@@ -33,6 +34,10 @@ func (s *server) represent(ctx context.Context, c caller, now time.Time, actions
 	outputs := outputs{s: s, known: map[string]*contract.Contract{}}
 	shown := make([]api.Action, len(actions))
 	for i, a := range actions {
+		if a.Unreadable != nil {
+			shown[i] = s.unreadableAction(a, now)
+			continue
+		}
 		tool, err := s.catalogue.Version(ctx, a.Tool, a.ToolVersion)
 		if err != nil {
 			return nil, err
@@ -91,6 +96,10 @@ func linksOf(c caller, a action.Action, linked []action.Action, now time.Time) a
 	l := api.Links{Compensates: orNull(a.Links.Compensates), Resumes: orNull(a.Links.Resumes), Replaces: orNull(a.Links.Replaces),
 		LinkedBy: []api.LinkedAction{}}
 	for _, f := range linked {
+		if f.Unreadable != nil && slices.Contains(f.Unreadable.Links, a.ID) && c.viewer().Sees(approvals.SubjectOf(f, "")) {
+			l.LinkedBy = append(l.LinkedBy, api.LinkedAction{ActionID: f.ID, Link: "unreadable", State: string(f.StateAt(now))})
+			continue
+		}
 		if id, how := f.Links.To(); id == a.ID && c.viewer().Sees(approvals.SubjectOf(f, "")) {
 			l.LinkedBy = append(l.LinkedBy, api.LinkedAction{ActionID: f.ID, Link: how, State: string(f.StateAt(now))})
 		}
@@ -211,10 +220,11 @@ func resultOf(a api.Action) json.RawMessage {
 	return nil
 }
 
-// statementOf is what may and may not be said to a customer.
+// statementOf is what may and may not be said to a customer. The contract is
+// needed of actions that can be read.
 func statementOf(a action.Action, k *contract.Contract, now time.Time, lang web.Lang) api.Statement {
 	level, waiting := a.Statement(now)
-	said := web.Statement{Level: string(level), Waiting: waiting, Later: tellsMore(a.StateAt(now), k), AsOf: now}
+	said := web.Statement{Level: string(level), Waiting: waiting, Later: a.Unreadable == nil && tellsMore(a.StateAt(now), k), AsOf: now}
 	return api.Statement{Level: said.Level, MaySay: said.MaySay(lang), MustNotSay: append([]string{}, said.MustNotSay(lang)...), AsOf: now.UTC()}
 }
 

@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"time"
 
 	"countersign/action"
@@ -200,21 +199,30 @@ func (db *DB) Due(ctx context.Context, limit int) ([]string, error) {
 	return ids, err
 }
 
-// fold reads and folds several actions, in the order of ids, and the clock.
+// fold reads and folds several actions, in the order of ids, and the clock. One
+// whose events cannot be folded is there as its row has it, and says so.
 func (db *DB) fold(ctx context.Context, ids []string) ([]action.Action, time.Time, error) {
 	events, now, err := db.eventsOf(ctx, ids)
 	if err != nil {
 		return nil, time.Time{}, err
 	}
-	actions := make([]action.Action, 0, len(ids))
-	for _, id := range ids {
-		a, err := action.Fold(events[id])
-		if err != nil {
-			return nil, now, fmt.Errorf("reading %s: %w", id, err)
+	actions := make([]action.Action, len(ids))
+	var broken []string
+	for i, id := range ids {
+		if actions[i], err = action.Fold(events[id]); err != nil {
+			broken = append(broken, id)
 		}
-		actions = append(actions, a)
 	}
-	return actions, now, nil
+	if len(broken) == 0 {
+		return actions, now, nil
+	}
+	remains, now, err := db.remains(ctx, broken)
+	for i, id := range ids {
+		if a, is := remains[id]; is {
+			actions[i] = a
+		}
+	}
+	return actions, now, err
 }
 
 // eventsOf reads all events of actions, by their ids, and the database clock.

@@ -243,13 +243,28 @@ func (db *DB) Work(ctx context.Context, f approvals.WorkFilter) ([]action.Action
 		}
 		w.add("(a.tool = ANY (?) OR a.tool LIKE ANY (?))", names, prefixes)
 	}
-	w.args = append(w.args, f.Limit)
-	actions, now, err := db.listed(ctx, fmt.Sprintf("SELECT a.id FROM actions a %s ORDER BY a.id LIMIT $%d", w.String(), len(w.args)), w.args)
-	// An action may have moved on between its row and its events.
-	return slices.DeleteFunc(actions, func(a action.Action) bool {
-		work, from := a.NextWork()
-		return work == action.WorkNone || from.After(now)
-	}), now, err
+	w.args = append(w.args, f.Limit, "")
+	query := fmt.Sprintf("SELECT a.id FROM actions a %s AND a.id > $%d ORDER BY a.id LIMIT $%d", w.String(), len(w.args), len(w.args)-1)
+	for {
+		actions, now, err := db.listed(ctx, query, w.args)
+		if err != nil || len(actions) == 0 {
+			return nil, now, err
+		}
+		whole := len(actions) == f.Limit
+		w.args[len(w.args)-1] = actions[len(actions)-1].ID
+		// An action may have moved on between its row and its events, and nobody can
+		// work on one that cannot be read.
+		actions = slices.DeleteFunc(actions, func(a action.Action) bool {
+			if a.Unreadable != nil {
+				return true
+			}
+			work, from := a.NextWork()
+			return work == action.WorkNone || from.After(now)
+		})
+		if len(actions) > 0 || !whole {
+			return actions, now, nil
+		}
+	}
 }
 
 func likePrefix(s string) string {

@@ -10,8 +10,6 @@ import (
 	"countersign/action"
 	"countersign/approvals"
 	"countersign/people"
-
-	"github.com/lib/pq"
 )
 
 // spends is the look at the budget of an action's task that belongs to a
@@ -168,39 +166,41 @@ WHERE task_id = $1 AND task_id <> ''`, id)
 }
 
 // Tasks returns the tasks that a viewer may see, newest first, and the database's
-// clock.
-func (db *DB) Tasks(ctx context.Context, f approvals.TaskFilter) ([]approvals.Task, time.Time, error) {
+// clock: of each what a list says, whatever else happened to it.
+func (db *DB) Tasks(ctx context.Context, f approvals.TaskFilter) ([]approvals.ListedTask, time.Time, error) {
 	var w where
 	w.seeTasks(f.Viewer)
 	if f.Before != "" {
 		w.add("k.id < ?", f.Before)
 	}
 	w.args = append(w.args, f.Limit)
-	var ids []string
-	if err := db.selectAll(ctx, &ids, fmt.Sprintf("SELECT k.id FROM tasks k %s ORDER BY k.id DESC LIMIT $%d", w.String(), len(w.args)), w.args...); err != nil {
-		return nil, time.Time{}, err
+	var rows []struct {
+		ID        string     `db:"id"`
+		State     string     `db:"state"`
+		ClientID  string     `db:"client_id"`
+		CreatedAt time.Time  `db:"created_at"`
+		Reached   string     `db:"reached"`
+		EndsAt    *time.Time `db:"ends_at"`
+		Client    string     `db:"client"`
+		Opened    []byte     `db:"opened"`
+		EndedBy   string     `db:"ended_by"`
 	}
-	var rows []eventRow
-	err := db.selectAll(ctx, &rows, `
-SELECT `+eventColumns+`
-FROM events e LEFT JOIN bodies b ON b.subject = e.subject AND b.version = e.version
-WHERE e.subject = ANY ($1) ORDER BY e.subject DESC, e.version`, pq.StringArray(ids))
+	err := db.selectAll(ctx, &rows, fmt.Sprintf(`
+SELECT k.id, k.state, k.client_id, k.created_at, k.reached, k.ends_at, coalesce(o.by_name, '') AS client, b.content AS opened,
+    coalesce((SELECT e.by_name FROM events e WHERE k.state = 'ended' AND e.subject = k.id AND e.to_state = 'ended' AND e.from_state <> 'ended'
+        ORDER BY e.version DESC LIMIT 1), '') AS ended_by
+FROM (SELECT k.id, k.state, k.client_id, k.created_at, k.reached, k.ends_at FROM tasks k %s ORDER BY k.id DESC LIMIT $%d) k
+    LEFT JOIN events o ON o.subject = k.id AND o.version = 1 LEFT JOIN bodies b ON b.subject = k.id AND b.version = 1
+ORDER BY k.id DESC`, w.String(), len(w.args)), w.args...)
 	if err != nil {
 		return nil, time.Time{}, err
 	}
 	now, err := db.Now(ctx)
-	var tasks []approvals.Task
-	for start, i := 0, 0; i < len(rows) && err == nil; i++ {
-		if i+1 < len(rows) && rows[i+1].Subject == rows[i].Subject {
-			continue
-		}
-		var events []action.Event
-		for _, r := range rows[start : i+1] {
-			events = append(events, r.event())
-		}
-		var k approvals.Task
-		k, err = approvals.FoldTask(events)
-		tasks, start = append(tasks, k), i+1
+	tasks := make([]approvals.ListedTask, len(rows))
+	for i, r := range rows {
+		tasks[i].Task = approvals.Task{ID: r.ID, State: action.State(r.State), Client: action.By{Kind: action.ByClient, ID: r.ClientID, Name: r.Client},
+			CreatedAt: r.CreatedAt.UTC(), Reached: approvals.Limit(r.Reached), EndsAt: r.EndsAt, By: action.By{Name: r.EndedBy}}
+		tasks[i].Title, tasks[i].Unreadable = approvals.TaskTitle(r.Opened)
 	}
 	return tasks, now, err
 }

@@ -95,13 +95,14 @@ type CaseGroup struct {
 type groupKey struct {
 	tool, why string
 	from      time.Time
+	unread    string // of a case whose action cannot be read: it stands alone
 }
 
 // groupSpan is how close in time cases of one group were opened.
 const groupSpan = 15 * time.Minute
 
 // Groups puts cases with one cause together, in the order in which each group's
-// first case comes.
+// first case comes. One whose action cannot be read is a group of its own.
 func Groups(cases []action.Action) []CaseGroup {
 	var groups []CaseGroup
 	at := map[groupKey]int{}
@@ -109,7 +110,10 @@ func Groups(cases []action.Action) []CaseGroup {
 		if a.Case == nil {
 			continue
 		}
-		key := groupKey{a.Tool, a.Case.Why, a.Case.OpenedAt.UTC().Truncate(groupSpan)}
+		key := groupKey{tool: a.Tool, why: a.Case.Why, from: a.Case.OpenedAt.UTC().Truncate(groupSpan)}
+		if a.Unreadable != nil {
+			key.unread = a.ID
+		}
 		i, known := at[key]
 		if !known {
 			i, at[key] = len(groups), len(groups)

@@ -19,6 +19,9 @@ func undoneBy(ctx context.Context, l Ledger, a action.Action) (string, error) {
 		return "", err
 	}
 	for _, f := range linked {
+		if f.Unreadable != nil {
+			return "", fmt.Errorf("reading %s, which may have undone %s: its events cannot be folded", f.ID, a.ID)
+		}
 		if f.Links.Compensates == a.ID && f.Executions() > 0 && !f.State.In(action.Failed, action.Conflict) {
 			return f.ID, nil
 		}

@@ -9,6 +9,7 @@ import (
 // Effect is what an action would do, as one line: the sentence of its
 // contract, or for a bare contract the title and the first required fields.
 type Effect struct {
+	Unread   Text // the id of an action whose history cannot be read: nothing else is known of it
 	Sentence Text
 	Title    Text
 	Parts    []Part
@@ -20,11 +21,17 @@ type Part struct {
 	Value Text
 }
 
+// foldCommand finds out what is wrong with a history.
+var foldCommand = Outside("console fold --check")
+
 // bare reports whether the contract states no sentence.
 func (e Effect) bare() bool { return e.Sentence.Empty() }
 
 // short is the effect in a few words, for buttons and messages.
 func (e Effect) short() Text {
+	if !e.Unread.Empty() {
+		return e.Unread
+	}
 	if e.bare() {
 		return e.Title
 	}
@@ -33,6 +40,9 @@ func (e Effect) short() Text {
 
 // plain is the effect without elements, for titles.
 func (e Effect) plain() string {
+	if !e.Unread.Empty() {
+		return e.Unread.Plain()
+	}
 	if !e.bare() {
 		return e.Sentence.Plain()
 	}

@@ -198,6 +198,7 @@ type TasksPage struct {
 type TaskRow struct {
 	ID     string
 	Title  Text
+	Unread bool // its history cannot be read
 	Status TaskStatus
 	Client Text
 	Opened time.Time

@@ -32,6 +32,13 @@ type Call struct {
 	Final            CallFinal       `json:"final"`
 }
 
+// CallsUnreadable is a line in place of an action's calls.
+type CallsUnreadable struct {
+	ActionID   string `json:"action_id"`
+	State      string `json:"state"`
+	Unreadable string `json:"unreadable"` // why
+}
+
 // CallFinal is what the action of a call has come to, as of now.
 type CallFinal struct {
 	State             string  `json:"state"`

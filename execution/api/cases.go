@@ -9,7 +9,7 @@ type Case struct {
 	ActionID     string     `json:"action_id"`
 	Tool         string     `json:"tool"`
 	Target       *Target    `json:"target"`
-	Kind         string     `json:"kind"` // unknown or contradiction
+	Kind         string     `json:"kind"` // unknown or contradiction; "" where it cannot be read
 	Why          string     `json:"why"`
 	Open         bool       `json:"open"`
 	OpenedAt     time.Time  `json:"opened_at"`
@@ -26,6 +26,7 @@ type Case struct {
 	SnapshotHash string     `json:"snapshot_hash"`
 	Version      int64      `json:"version"` // of the action
 	Links        CaseLinks  `json:"links"`
+	Unreadable   *string    `json:"unreadable"` // in lists: why nothing but the row of its action is there
 }
 
 // CaseLinks are addresses that belong to a case.

@@ -279,7 +279,7 @@ type Links struct {
 // LinkedAction is an action that compensates, resumes or replaces another one.
 type LinkedAction struct {
 	ActionID string `json:"action_id"`
-	Link     string `json:"link"` // compensates, resumes or replaces
+	Link     string `json:"link"` // compensates, resumes or replaces; unreadable where its history is
 	State    string `json:"state"`
 }
 
@@ -315,6 +315,7 @@ type Action struct {
 	Statement         Statement          `json:"statement"`
 	Result            json.RawMessage    `json:"result"`
 	Links             Links              `json:"links"`
+	Unreadable        *string            `json:"unreadable"` // in lists: why nothing but the row of it is there
 }
 
 // List is one page of a list.
