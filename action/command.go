@@ -29,6 +29,9 @@ type Snapshot struct {
 	// FollowedBy is an action, linked to this one, that is carried out, has taken
 	// effect or may have. "" when there is none.
 	FollowedBy string
+	// AwaitedBy is an action, linked to this one whose outcome is unknown, that
+	// waits to be approved or carried out. "" when there is none.
+	AwaitedBy string
 }
 
 // Content is what a program asks for.

@@ -124,6 +124,8 @@ func (s Snapshot) MaySendAgain() error {
 		return err
 	}
 	switch {
+	case s.AwaitedBy != "":
+		return unsafe("awaited", "action "+s.AwaitedBy+", which is linked to it, waits to be approved or carried out; reject or cancel that one first").With("action", s.AwaitedBy)
 	case a.pending() != nil:
 		return unsafe("known", "people are settling it")
 	case a.Terms.KeyLifetime <= 0:

@@ -55,6 +55,21 @@ func (s *Service) remaining(ctx context.Context, resumes, tool string, steps []a
 	return original.Left(steps)
 }
 
+// MayFollow reports whether an action that waits to be claimed may follow the one
+// that it is linked to now. Of any other it is true.
+func (s *Service) MayFollow(ctx context.Context, a action.Action) (bool, error) {
+	if a.State != action.Confirmed {
+		return true, nil
+	}
+	err := s.stillFollows(ctx, a)
+	for _, code := range []action.Code{action.WrongState, action.VersionConflict, action.InvalidArgument, action.NotFound} {
+		if action.IsCode(err, code) {
+			return false, nil
+		}
+	}
+	return err == nil, err
+}
+
 // stillFollows is follows for an action as it was approved.
 func (s *Service) stillFollows(ctx context.Context, a action.Action) error {
 	if id, _ := a.Links.To(); id == "" {
@@ -69,10 +84,34 @@ func (s *Service) stillFollows(ctx context.Context, a action.Action) error {
 		return err
 	}
 	if len(left) != len(a.Terms.Steps) {
-		return action.Refuse(action.WrongState, "Some of what is left to do of action "+a.Links.Resumes+" has been done meanwhile. Cancel this one, and propose what is left.").
-			Because("link-moved").With("action", a.Links.Resumes)
+		return doneMeanwhile(a.Links.Resumes)
+	}
+	if err := s.nothingLeft(ctx, a); err != nil {
+		return err
 	}
 	return s.follows(ctx, a.Links, tool.Contract, a.Target, a.ObjectVersion)
+}
+
+// nothingLeft refuses an action that was to do, by the same tool and as a whole,
+// what was left of another one that has turned out since to be done: it was sent
+// once more, or its outcome was found out.
+func (s *Service) nothingLeft(ctx context.Context, a action.Action) error {
+	if a.Links.Resumes == "" || len(a.Terms.Steps) > 0 {
+		return nil
+	}
+	original, err := s.ledger.Snapshot(ctx, a.Links.Resumes)
+	if err != nil {
+		return err
+	}
+	if was := original.Action; was.Tool == a.Tool && was.State.In(action.Applied, action.Accepted) && was.Since.After(a.ProposedAt) {
+		return doneMeanwhile(was.ID)
+	}
+	return nil
+}
+
+func doneMeanwhile(original string) error {
+	return action.Refuse(action.WrongState, "What is left to do of action "+original+" has been done meanwhile, or some of it. Cancel this one, and propose what is left.").
+		Because("link-moved").With("action", original)
 }
 
 // bindsToProduced refuses to undo anything but what the original left behind:

@@ -56,9 +56,11 @@ type QueueCursor struct {
 // WorkFilter says which work an executor asks for. Tools are names, or
 // prefixes that end in "*"; empty for all.
 type WorkFilter struct {
-	Viewer people.Viewer
-	Tools  []string
-	Limit  int
+	Viewer   people.Viewer
+	Executor string // client id of who asks: it may be paused
+	Tools    []string
+	After    string // id of the last action seen
+	Limit    int
 }
 
 // Past is what a decider should know of the past.

@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"context"
 	"net/http"
 	"strings"
 	"time"
@@ -14,6 +15,9 @@ import (
 // workListed is how much work one answer offers.
 const workListed = 50
 
+// workPages bounds how much is looked at for one answer, in pages.
+const workPages = 20
+
 // work tells an executor what it should do now.
 func (s *server) work(w http.ResponseWriter, r *http.Request, c caller) error {
 	wait, err := waitOf(r)
@@ -21,7 +25,7 @@ func (s *server) work(w http.ResponseWriter, r *http.Request, c caller) error {
 		return err
 	}
 	// An executor works within its limits, whatever else it may see.
-	f := approvals.WorkFilter{Viewer: people.Viewer{Limited: true, Tools: c.client.Tools, Scopes: c.client.Scopes}, Limit: workListed}
+	f := approvals.WorkFilter{Viewer: people.Viewer{Limited: true, Tools: c.client.Tools, Scopes: c.client.Scopes}, Executor: c.client.ID, Limit: workListed}
 	for _, tool := range r.URL.Query()["tool"] {
 		prefix, _ := strings.CutSuffix(tool, "*")
 		if tool != "*" && !toolName(prefix) {
@@ -33,7 +37,7 @@ func (s *server) work(w http.ResponseWriter, r *http.Request, c caller) error {
 	var lists []api.Work
 	var now time.Time
 	err = s.await(r.Context(), c, wait, func() (bool, error) {
-		if actions, now, err = s.Reads.Work(r.Context(), f); err != nil {
+		if actions, now, err = s.offered(r.Context(), f); err != nil {
 			return false, err
 		}
 		lists, err = s.listWork(r, *c.client, f.Tools)
@@ -48,6 +52,32 @@ func (s *server) work(w http.ResponseWriter, r *http.Request, c caller) error {
 	}
 	list.Items = append(list.Items, lists...)
 	return respond(w, http.StatusOK, list)
+}
+
+// offered is the work of one answer. What may not follow the action that it is
+// linked to leaves its place to the next.
+func (s *server) offered(ctx context.Context, f approvals.WorkFilter) (offered []action.Action, now time.Time, err error) {
+	for range workPages {
+		page, at, err := s.Reads.Work(ctx, f)
+		if err != nil {
+			return nil, at, err
+		}
+		now = at
+		for _, a := range page {
+			may, err := s.Approvals.MayFollow(ctx, a)
+			if err != nil {
+				return nil, at, err
+			}
+			if may && len(offered) < f.Limit {
+				offered = append(offered, a)
+			}
+		}
+		if len(page) < f.Limit || len(offered) == f.Limit {
+			break
+		}
+		f.After = page[len(page)-1].ID
+	}
+	return offered, now, nil
 }
 
 func workOf(a action.Action) api.Work {

@@ -208,7 +208,7 @@ func TestLinksAreShownFromBothSides(t *testing.T) {
 	b.open("/actions/" + first.ID).want(200).says("Undone by").holds(`href="/actions/` + undo.ID + `"`)
 	lost := e.unknown(stage.SetPrice)
 	instead := into[api.Action](e.proposeAt(e.past(), linked(lost, action.LinkReplaces, 2, "")).want(201))
-	b.open("/triage/" + *lost.CaseID).want(200).says("Replaced by").holds(`href="/actions/` + instead.ID + `"`)
-	b.open("/actions/" + instead.ID).want(200).says("Replaces").holds(`href="/actions/` + lost.ID + `"`)
+	b.open("/triage/"+*lost.CaseID).want(200).says("Replaced by", "linked to this one waits to be approved or carried out").holds(`href="/actions/` + instead.ID + `"`)
+	b.open("/actions/"+instead.ID).want(200).says("Replaces", "nobody has that one sent again").holds(`href="/actions/` + lost.ID + `"`)
 	b.open("/actions/" + lost.ID).want(200).says("Replaced by")
 }

@@ -20,12 +20,12 @@ func (s *server) linkedAction(ctx context.Context, a action.Action, now time.Tim
 // those that do so with this one, as far as the viewer may see them.
 func (s *server) links(ctx context.Context, v people.Viewer, a action.Action, now time.Time, lang string) ([]web.LinkedAction, error) {
 	var all []web.LinkedAction
-	add := func(other action.Action, how string) error {
+	add := func(other action.Action, how string, holds bool) error {
 		if !v.Sees(approvals.SubjectOf(other, "")) {
 			return nil
 		}
 		l, err := s.linkedAction(ctx, other, now, lang)
-		l.How = how
+		l.How, l.Holds = how, holds
 		all = append(all, l)
 		return err
 	}
@@ -34,7 +34,8 @@ func (s *server) links(ctx context.Context, v people.Viewer, a action.Action, no
 		if err != nil {
 			return nil, err
 		}
-		if err := add(snap.Action, how); err != nil {
+		holds := snap.Action.State == action.ResultUnknown && a.StateAt(now).In(action.Proposed, action.Confirmed)
+		if err := add(snap.Action, how, holds); err != nil {
 			return nil, err
 		}
 	}
@@ -44,7 +45,7 @@ func (s *server) links(ctx context.Context, v people.Viewer, a action.Action, no
 	}
 	for _, other := range back {
 		_, how := other.Links.To()
-		if err := add(other, how+"_by"); err != nil {
+		if err := add(other, how+"_by", false); err != nil {
 			return nil, err
 		}
 	}

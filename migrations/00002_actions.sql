@@ -60,6 +60,7 @@ CREATE TABLE actions (
     deciders         text[]      NOT NULL, -- who has decided on this revision
     confirmation_ref text,
     claimed_by       text,
+    writing          boolean     NOT NULL DEFAULT true, -- it changes something
     open_attempt     boolean     NOT NULL, -- an attempt without a definite outcome
     block            text        NOT NULL, -- what an open case holds up
     case_id          text,        -- open
@@ -83,6 +84,7 @@ CREATE INDEX actions_due ON actions (due_at) WHERE due_at IS NOT NULL;
 CREATE INDEX actions_work ON actions (id) WHERE work IS NOT NULL;
 CREATE UNIQUE INDEX actions_confirmation ON actions (confirmation_ref) WHERE confirmation_ref IS NOT NULL;
 CREATE INDEX actions_target ON actions (target_type, target_id, id) WHERE target_id IS NOT NULL;
+CREATE INDEX actions_target_held ON actions (target_type, target_id) WHERE case_id IS NOT NULL OR open_attempt;
 CREATE INDEX actions_content ON actions (payload_hash);
 CREATE INDEX actions_refs ON actions USING gin (refs) WITH (fastupdate = on);
 CREATE INDEX actions_unsettled ON actions (case_id) WHERE case_id IS NOT NULL;
@@ -104,6 +106,61 @@ CREATE FUNCTION followed_by(self text) RETURNS text
     SELECT l.id FROM actions l
      WHERE l.links && ARRAY[self] AND l.links <> '{}' AND l.state IN ('executing', 'accepted', 'applied', 'result_unknown')
      LIMIT 1
+$$;
+-- +goose StatementEnd
+
+-- awaited_by is an action, linked to this one, that waits to be approved or
+-- carried out: no person has this one sent again then. Null when there is none.
+-- +goose StatementBegin
+CREATE FUNCTION awaited_by(self text) RETURNS text
+    LANGUAGE sql STABLE AS $$
+    SELECT l.id FROM actions l
+     WHERE l.links && ARRAY[self] AND l.links <> '{}' AND l.state IN ('proposed', 'confirmed') AND l.due_at > app_now()
+     LIMIT 1
+$$;
+-- +goose StatementEnd
+
+-- blocked_by is the open case that holds up an action's target: "blocked:<case>".
+-- Null when there is none.
+-- +goose StatementBegin
+CREATE FUNCTION blocked_by(self text, self_links text[], self_tool text, self_type text, self_id text) RETURNS text
+    LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN (SELECT 'blocked:' || a.case_id FROM actions a
+             WHERE a.target_type = self_type AND a.target_id = self_id AND a.case_id IS NOT NULL AND a.id <> self
+               AND NOT a.id = ANY (self_links)
+               AND (a.block = 'target' OR a.block = 'tool' AND a.tool = self_tool)
+             LIMIT 1);
+END
+$$;
+-- +goose StatementEnd
+
+-- held_up is what keeps an action from being claimed or attempted, as far as
+-- other actions do: "linked:<action>", "busy:<action>", "blocked:<case>". Null
+-- when nothing does.
+-- +goose StatementBegin
+CREATE FUNCTION held_up(self text, self_links text[], self_tool text, self_type text, self_id text) RETURNS text
+    LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    found text;
+BEGIN
+    found := followed_by(self); -- an action and what is done in its stead, or undoes it
+    IF found IS NOT NULL THEN RETURN 'linked:' || found; END IF;
+    IF self_links <> '{}' THEN
+        SELECT a.id INTO found FROM actions a WHERE a.id = ANY (self_links) AND a.state = 'executing' LIMIT 1;
+        IF found IS NOT NULL THEN RETURN 'busy:' || found; END IF;
+    END IF;
+    IF self_id IS NULL THEN
+        RETURN NULL;
+    END IF;
+    found := blocked_by(self, self_links, self_tool, self_type, self_id);
+    IF found IS NOT NULL THEN RETURN found; END IF;
+    SELECT a.id INTO found FROM actions a
+     WHERE a.target_type = self_type AND a.target_id = self_id AND a.id <> self AND a.block <> 'none'
+       AND a.open_attempt AND NOT a.id = ANY (self_links)
+     LIMIT 1;
+    RETURN 'busy:' || found;
+END
 $$;
 -- +goose StatementEnd
 
@@ -131,11 +188,8 @@ BEGIN
         PERFORM pg_advisory_xact_lock(hashtextextended(
             coalesce(self_type || chr(31) || self_id, self_tool || chr(31) || self_actor || chr(31) || self_payload), 4801));
     END IF;
-    IF look = 'run' THEN -- an action and what is done in its stead, or undoes it
-        found := followed_by(self);
-        IF found IS NOT NULL THEN RETURN 'linked:' || found; END IF;
-        SELECT a.id INTO found FROM actions a WHERE a.id = ANY (self_links) AND a.state = 'executing' LIMIT 1;
-        IF found IS NOT NULL THEN RETURN 'busy:' || found; END IF;
+    IF look = 'run' THEN
+        RETURN coalesce(held_up(self, self_links, self_tool, self_type, self_id), '');
     END IF;
     IF look IN ('content', 'same') THEN
         SELECT a.id INTO found FROM actions a
@@ -150,20 +204,7 @@ BEGIN
     IF look IN ('case', 'same') OR self_id IS NULL THEN
         RETURN '';
     END IF;
-    SELECT a.case_id INTO found FROM actions a
-     WHERE a.target_type = self_type AND a.target_id = self_id AND a.case_id IS NOT NULL AND a.id <> self
-       AND NOT a.id = ANY (self_links)
-       AND (a.block = 'target' OR a.block = 'tool' AND a.tool = self_tool)
-     LIMIT 1;
-    IF found IS NOT NULL THEN RETURN 'blocked:' || found; END IF;
-    IF look = 'run' THEN
-        SELECT a.id INTO found FROM actions a
-         WHERE a.target_type = self_type AND a.target_id = self_id AND a.id <> self AND a.block <> 'none'
-           AND a.open_attempt AND NOT a.id = ANY (self_links)
-         LIMIT 1;
-        IF found IS NOT NULL THEN RETURN 'busy:' || found; END IF;
-    END IF;
-    RETURN '';
+    RETURN coalesce(blocked_by(self, self_links, self_tool, self_type, self_id), '');
 END
 $$;
 -- +goose StatementEnd

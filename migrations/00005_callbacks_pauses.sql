@@ -40,6 +40,16 @@ CREATE TABLE pauses (
 CREATE UNIQUE INDEX pauses_running ON pauses (kind, value) WHERE ended_at IS NULL;
 REVOKE DELETE, TRUNCATE ON pauses FROM countersign_app;
 
+-- pauses_of are the pauses that stop an action.
+-- +goose StatementBegin
+CREATE FUNCTION pauses_of(self_tool text, self_client text, self_executor text, self_scope text) RETURNS SETOF pauses
+    LANGUAGE sql STABLE AS $$
+    SELECT p.* FROM pauses p
+     WHERE p.ended_at IS NULL AND (p.kind = 'tool' AND p.value = self_tool
+           OR p.kind = 'client' AND p.value IN (self_client, self_executor) OR p.kind = 'scope' AND p.value = self_scope)
+$$;
+-- +goose StatementEnd
+
 -- paused tells what stops an action: "paused:" and JSON, or nothing. Its lock is
 -- shared among all who ask; who pauses takes it alone, so that whatever was let
 -- through before a pause is there before the pause is, and nothing after it.
@@ -52,9 +62,7 @@ BEGIN
     PERFORM pg_advisory_xact_lock_shared(4801, 2);
     SELECT 'paused:' || json_build_object('id', p.id, 'kind', p.kind, 'value', p.value, 'reason', p.reason,
                                           'by', p.by_name, 'since', p.started_at) INTO found
-      FROM pauses p
-     WHERE p.ended_at IS NULL AND (p.kind = 'tool' AND p.value = self_tool
-           OR p.kind = 'client' AND p.value IN (self_client, self_executor) OR p.kind = 'scope' AND p.value = self_scope)
+      FROM pauses_of(self_tool, self_client, self_executor, self_scope) p
      ORDER BY p.started_at LIMIT 1;
     RETURN coalesce(found, '');
 END

@@ -22,7 +22,34 @@ REVOKE DELETE, TRUNCATE ON tasks FROM countersign_app;
 -- What an action counts for in the budget of its task, as its events say.
 ALTER TABLE actions ADD COLUMN reads integer NOT NULL DEFAULT 0;
 ALTER TABLE actions ADD COLUMN writes integer NOT NULL DEFAULT 0;
+ALTER TABLE actions ADD COLUMN task_look text NOT NULL DEFAULT ''; -- at the budget, that belongs to its being claimed now: run, retry
 CREATE INDEX actions_task ON actions (task_id, id) WHERE task_id <> '';
+
+-- task_stops is the limit of a task's budget that stands in the way of n more.
+-- Null when none does; see hold_task for look.
+-- +goose StatementBegin
+CREATE FUNCTION task_stops(look text, self_task text, self_client text, n bigint) RETURNS text
+    LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    k    tasks%ROWTYPE;
+    used bigint;
+BEGIN
+    SELECT * INTO k FROM tasks WHERE id = self_task AND client_id = self_client;
+    IF k.state <> 'open' THEN
+        RETURN CASE k.state WHEN 'ended' THEN 'ended' ELSE k.reached END;
+    ELSIF k.ends_at <= app_now() THEN
+        RETURN 'elapsed';
+    ELSIF look IN ('write', 'retry') AND k.max_writes IS NOT NULL THEN
+        SELECT coalesce(sum(a.writes), 0) INTO used FROM actions a WHERE a.task_id = self_task AND a.task_id <> '';
+        IF used + n > k.max_writes THEN RETURN 'writes'; END IF;
+    ELSIF look = 'read' AND k.max_reads IS NOT NULL THEN
+        SELECT coalesce(sum(a.reads), 0) INTO used FROM actions a WHERE a.task_id = self_task AND a.task_id <> '';
+        IF used + k.reads + n > k.max_reads THEN RETURN 'reads'; END IF;
+    END IF;
+    RETURN NULL;
+END
+$$;
+-- +goose StatementEnd
 
 -- hold_task takes the one lock of a task, for the rest of the transaction, and
 -- then looks, with a fresh view, whether its budget allows n more. The answer is
@@ -34,33 +61,20 @@ CREATE INDEX actions_task ON actions (task_id, id) WHERE task_id <> '';
 CREATE FUNCTION hold_task(look text, self_task text, self_client text, n bigint) RETURNS text
     LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
-    k    tasks%ROWTYPE;
-    stop text := '';
-    used bigint;
+    stop text;
 BEGIN
     PERFORM pg_advisory_xact_lock(hashtextextended(self_task, 4802));
     IF look = 'lock' THEN
         RETURN '';
     END IF;
-    SELECT * INTO k FROM tasks WHERE id = self_task AND client_id = self_client;
-    IF NOT FOUND THEN
+    IF NOT EXISTS (SELECT FROM tasks WHERE id = self_task AND client_id = self_client) THEN
         RETURN CASE WHEN look IN ('run', 'retry') THEN '' ELSE 'task:' END;
     END IF;
-    IF k.state <> 'open' THEN
-        stop := CASE k.state WHEN 'ended' THEN 'ended' ELSE k.reached END;
-    ELSIF k.ends_at <= app_now() THEN
-        stop := 'elapsed';
-    ELSIF look IN ('write', 'retry') AND k.max_writes IS NOT NULL THEN
-        SELECT coalesce(sum(a.writes), 0) INTO used FROM actions a WHERE a.task_id = self_task AND a.task_id <> '';
-        IF used + n > k.max_writes THEN stop := 'writes'; END IF;
-    ELSIF look = 'read' AND k.max_reads IS NOT NULL THEN
-        SELECT coalesce(sum(a.reads), 0) INTO used FROM actions a WHERE a.task_id = self_task AND a.task_id <> '';
-        IF used + k.reads + n > k.max_reads THEN stop := 'reads'; END IF;
-    END IF;
-    IF stop = '' THEN
+    stop := task_stops(look, self_task, self_client, n);
+    IF stop IS NULL THEN
         RETURN '';
     END IF;
-    RETURN 'budget:' || json_build_object('task', k.id, 'limit', stop);
+    RETURN 'budget:' || json_build_object('task', self_task, 'limit', stop);
 END
 $$;
 -- +goose StatementEnd

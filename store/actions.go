@@ -124,6 +124,7 @@ type snapshotRow struct {
 	eventRow
 	rowColumns `db:"row"`
 	FollowedBy *string `db:"followed_by"`
+	AwaitedBy  *string `db:"awaited_by"`
 }
 
 const snapshotSQL = `
@@ -132,7 +133,8 @@ SELECT ` + eventColumns + `,
     a.tool_version AS "row.tool_version", a.client_id AS "row.client_id", a.actor_id AS "row.actor_id",
     a.target_type AS "row.target_type", a.target_id AS "row.target_id", a.object_version AS "row.object_version",
     a.payload_hash AS "row.payload_hash", a.proposal_hash AS "row.proposal_hash", a.expires_at AS "row.expires_at",
-    a.due_at AS "row.due_at", a.confirmation_ref AS "row.confirmation_ref", (SELECT followed_by($1)) AS followed_by
+    a.due_at AS "row.due_at", a.confirmation_ref AS "row.confirmation_ref", (SELECT followed_by($1)) AS followed_by,
+    CASE WHEN a.state = 'result_unknown' THEN (SELECT awaited_by($1)) END AS awaited_by
 FROM actions a JOIN events e ON e.subject = a.id LEFT JOIN bodies b ON b.subject = e.subject AND b.version = e.version
 WHERE a.id = $1 ORDER BY e.version`
 
@@ -158,6 +160,9 @@ func (db *DB) Snapshot(ctx context.Context, id string) (action.Snapshot, error) 
 	snap := action.Snapshot{Action: a, Now: rows[0].Now.UTC(), Authority: map[string][]string{}, Differs: rows[0].differs(a)}
 	if by := rows[0].FollowedBy; by != nil {
 		snap.FollowedBy = *by
+	}
+	if by := rows[0].AwaitedBy; by != nil {
+		snap.AwaitedBy = *by
 	}
 	return snap, nil
 }

@@ -28,6 +28,7 @@ type row struct {
 	casePending, needsPerson     bool
 	partly                       bool
 	reads, writes                int // that it counts for in its task's budget
+	taskLook                     approvals.TaskLook
 }
 
 func project(a action.Action) row {
@@ -68,6 +69,12 @@ func project(a action.Action) row {
 	}
 	if a.State.In(action.Executing, action.ResultUnknown) {
 		_, r.openAttempt = a.OpenAttempt()
+	}
+	switch a.Work() {
+	case action.WorkExecute:
+		r.taskLook = lookAt(a, action.KindClaimed)
+	case action.WorkRetry:
+		r.taskLook = lookAt(a, action.KindRetried)
 	}
 	r.refs = references(a)
 	r.projectCase(a)
@@ -153,9 +160,9 @@ a AS (
     INSERT INTO actions (id, state, version, revision, create_op, tool, tool_version, client_id, scope, task_id,
         actor_id, target_type, target_id, object_version, payload_hash, proposal_hash, content_version,
         created_at, updated_at, expires_at, due_at, work, work_at, roles, deciders, confirmation_ref, open_attempt, block, links, refs,
-        reads, writes)
+        reads, writes, writing, task_look)
     SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $14, $15, $16, $17, $18, $12,
-        $19, $19, $20, $21, $22, $39, $23, $24, $25, $26, $27, $28, $29, $41, $42
+        $19, $19, $20, $21, $22, $39, $23, $24, $25, $26, $27, $28, $29, $41, $42, $44, $45
     FROM k WHERE k.held = ''
     ON CONFLICT (create_op) DO NOTHING
     RETURNING id),
@@ -187,7 +194,7 @@ func createArgs(t action.Transition) []any {
 		a.Actor.ID, a.ContentVersion, look(t), r.targetType, r.targetID, a.ObjectVersion, a.PayloadHash, a.ProposalHash,
 		e.At, a.ExpiresAt, r.dueAt, r.work, r.roles, r.deciders, r.confirmationRef, r.openAttempt, r.block, r.links, r.refs,
 		e.Kind, e.By.Kind, e.By.ID, e.By.Name, e.By.Role, e.By.Method, string(e.Data), salt(), nullBytes(e.Body), r.workAt, goesOn(t),
-		r.reads, r.writes, spends(t)}
+		r.reads, r.writes, spends(t), a.Terms.Write, r.taskLook}
 }
 
 const appendSQL = `
@@ -208,7 +215,7 @@ u AS (
         content_version = $16, updated_at = $7, expires_at = $17, due_at = $18, work = $19, work_at = $41, roles = $20, links = $21,
         refs = $22, deciders = $23, confirmation_ref = $24, claimed_by = $25, open_attempt = $26, block = $27, case_id = $28,
         case_since = $42, case_why = $43, case_pending = $44, needs_person = $45, key_until = $46, case_closed_at = $47, partly = $50,
-        reads = $51, writes = $52
+        reads = $51, writes = $52, writing = $55, task_look = $56
     FROM t WHERE actions.id = $1 AND t.held = '' AND ($6::timestamptz IS NULL OR t.at < $6)
     RETURNING actions.id),
 e AS (
@@ -234,7 +241,7 @@ func (db *DB) Append(ctx context.Context, t action.Transition) (bool, error) {
 		r.claimedBy, r.openAttempt, r.block, r.caseID, e.Op, e.Kind, e.By.Kind, e.By.ID, e.By.Name, e.By.Role, e.By.Method,
 		e.From, a.Actor.ID, string(e.Data), salt(), nullBytes(e.Body), r.workAt,
 		r.caseSince, r.caseWhy, r.casePending, r.needsPerson, r.keyUntil, r.caseClosedAt, goesOn(t), a.Client.ID, r.partly,
-		r.reads, r.writes, spends(t), a.TaskID)
+		r.reads, r.writes, spends(t), a.TaskID, a.Terms.Write, r.taskLook)
 	if err != nil {
 		return false, err
 	}

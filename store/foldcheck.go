@@ -99,6 +99,7 @@ type projected struct {
 	Deciders        pq.StringArray `db:"deciders"`
 	ConfirmationRef *string        `db:"confirmation_ref"`
 	ClaimedBy       *string        `db:"claimed_by"`
+	Writing         bool           `db:"writing"`
 	OpenAttempt     bool           `db:"open_attempt"`
 	Block           string         `db:"block"`
 	CaseID          *string        `db:"case_id"`
@@ -113,6 +114,7 @@ type projected struct {
 	Refs            pq.StringArray `db:"refs"`
 	Reads           int            `db:"reads"`
 	Writes          int            `db:"writes"`
+	TaskLook        string         `db:"task_look"`
 }
 
 const foldSQL = `
@@ -123,10 +125,10 @@ SELECT a.id AS "row.id", a.state AS "row.state", a.version AS "row.version", a.r
     a.content_version AS "row.content_version", a.created_at AS "row.created_at", a.updated_at AS "row.updated_at",
     a.expires_at AS "row.expires_at", a.due_at AS "row.due_at", a.work AS "row.work", a.work_at AS "row.work_at", a.roles AS "row.roles",
     a.deciders AS "row.deciders", a.confirmation_ref AS "row.confirmation_ref", a.claimed_by AS "row.claimed_by",
-    a.open_attempt AS "row.open_attempt", a.block AS "row.block", a.case_id AS "row.case_id", a.case_since AS "row.case_since",
+    a.writing AS "row.writing", a.open_attempt AS "row.open_attempt", a.block AS "row.block", a.case_id AS "row.case_id", a.case_since AS "row.case_since",
     a.case_why AS "row.case_why", a.case_pending AS "row.case_pending", a.needs_person AS "row.needs_person", a.key_until AS "row.key_until",
     a.case_closed_at AS "row.case_closed_at", a.partly AS "row.partly", a.links AS "row.links", a.refs AS "row.refs",
-    a.reads AS "row.reads", a.writes AS "row.writes",
+    a.reads AS "row.reads", a.writes AS "row.writes", a.task_look AS "row.task_look",
     e.version AS event, a.id AS subject, coalesce(e.version, 0) AS version, coalesce(e.op, '') AS op, coalesce(e.kind, '') AS kind,
     coalesce(e.by_kind, '') AS by_kind, coalesce(e.by_id, '') AS by_id, coalesce(e.by_name, '') AS by_name,
     coalesce(e.by_role, '') AS by_role, coalesce(e.by_method, '') AS by_method, coalesce(e.from_state, '') AS from_state,
@@ -187,9 +189,9 @@ func folded(a action.Action) projected {
 		ClientID: a.Client.ID, Scope: a.Scope, TaskID: a.TaskID, ActorID: a.Actor.ID, TargetType: r.targetType, TargetID: r.targetID,
 		ObjectVersion: a.ObjectVersion, PayloadHash: a.PayloadHash, ProposalHash: a.ProposalHash, ContentVersion: a.ContentVersion,
 		CreatedAt: a.CreatedAt, UpdatedAt: a.UpdatedAt, ExpiresAt: a.ExpiresAt, DueAt: r.dueAt, Work: r.work, WorkAt: r.workAt, Roles: r.roles,
-		Deciders: r.deciders, ConfirmationRef: r.confirmationRef, ClaimedBy: r.claimedBy, OpenAttempt: r.openAttempt, Block: r.block,
+		Deciders: r.deciders, ConfirmationRef: r.confirmationRef, ClaimedBy: r.claimedBy, Writing: a.Terms.Write, OpenAttempt: r.openAttempt, Block: r.block,
 		CaseID: r.caseID, CaseSince: r.caseSince, CaseWhy: r.caseWhy, CasePending: r.casePending, NeedsPerson: r.needsPerson,
-		KeyUntil: r.keyUntil, CaseClosedAt: r.caseClosedAt, Partly: r.partly, Links: r.links, Refs: r.refs, Reads: r.reads, Writes: r.writes}
+		KeyUntil: r.keyUntil, CaseClosedAt: r.caseClosedAt, Partly: r.partly, Links: r.links, Refs: r.refs, Reads: r.reads, Writes: r.writes, TaskLook: string(r.taskLook)}
 }
 
 // compareColumns compares column by column, as text.

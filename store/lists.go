@@ -225,12 +225,17 @@ func (w *where) mine(f approvals.QueueFilter, not string) {
 }
 
 // Work returns actions that an executor should do something about, oldest
-// first.
+// first. What could not be claimed now is left out, and takes nobody's place: what
+// is paused, has no budget left, or has to wait for another action.
 func (db *DB) Work(ctx context.Context, f approvals.WorkFilter) ([]action.Action, time.Time, error) {
 	w := &where{conditions: []string{"a.work IS NOT NULL", "a.work_at <= (SELECT app_now())", "(a.due_at IS NULL OR a.due_at > (SELECT app_now()))"}}
-	w.add(`NOT (a.task_id <> '' AND a.work = 'execute' AND EXISTS (
-    SELECT FROM tasks k WHERE k.id = a.task_id AND (k.state <> 'open' OR k.ends_at <= (SELECT app_now()))))`)
-	w.add("NOT (a.work = 'retry' AND followed_by(a.id) IS NOT NULL)")
+	w.add(`NOT (a.work IN ('execute', 'retry') AND (EXISTS (SELECT FROM pauses_of(a.tool, a.client_id, ?, a.scope))
+        OR a.task_look <> '' AND task_stops(a.task_look, a.task_id, a.client_id, 1) IS NOT NULL
+        OR a.writing AND held_up(a.id, a.links, a.tool, a.target_type, a.target_id) IS NOT NULL
+        OR NOT a.writing AND a.work = 'retry' AND followed_by(a.id) IS NOT NULL))`, f.Executor)
+	if f.After != "" {
+		w.add("a.id > ?", f.After)
+	}
 	w.see(f.Viewer)
 	if len(f.Tools) > 0 {
 		var names, prefixes pq.StringArray

@@ -26,24 +26,21 @@ func readSoFar(t *testing.T, db *sql.DB) (r reads) {
 	return r
 }
 
-// A page of the queue costs what it shows, not what waits: the server counts
-// what it reads, for the statement as it is, planned as it is planned.
-func TestAQueuePageReadsWhatItShows(t *testing.T) {
-	t.Parallel()
-	s := set(t)
-	const waiting, page = 100_000, 50
-	storetest.Multiply(t, storetest.Owner(s.DSN), s.Propose(stage.Proposal(stage.SetPrice, stage.Product(), 105)).ID, waiting)
-	narrow := s.Open(s.DSN, store.Options{MaxConns: 1}) // whose counts can be flushed
-	db := owner(t, s)
+// counted opens a console whose reads are counted, the database as its owner, and
+// what counts what a read touches once it is planned for good.
+func counted(t *testing.T, s *stage.Stage) (narrow *stage.Console, db *sql.DB, cost func(read func()) reads) {
+	t.Helper()
+	narrow = s.Open(s.DSN, store.Options{MaxConns: 1}) // whose counts can be flushed
+	db = owner(t, s)
 	db.SetMaxOpenConns(1)
-	cost := func(read func()) reads {
-		t.Helper()
-		flush := func() { // what was read so far counts from now on
-			for _, reader := range []*sql.DB{narrow.DB.Pool(), db} {
-				_, err := reader.Exec(`SELECT pg_stat_force_next_flush()`)
-				must(t, err)
-			}
+	flush := func() { // what was read so far counts from now on
+		for _, reader := range []*sql.DB{narrow.DB.Pool(), db} {
+			_, err := reader.Exec(`SELECT pg_stat_force_next_flush()`)
+			must(t, err)
 		}
+	}
+	return narrow, db, func(read func()) reads {
+		t.Helper()
 		for range 8 { // past the point where a prepared statement gets its one plan
 			read()
 		}
@@ -54,6 +51,16 @@ func TestAQueuePageReadsWhatItShows(t *testing.T) {
 		after := readSoFar(t, db)
 		return reads{after.scans - before.scans, after.rows - before.rows, after.queued - before.queued}
 	}
+}
+
+// A page of the queue costs what it shows, not what waits: the server counts
+// what it reads, for the statement as it is, planned as it is planned.
+func TestAQueuePageReadsWhatItShows(t *testing.T) {
+	t.Parallel()
+	s := set(t)
+	const waiting, page = 100_000, 50
+	storetest.Multiply(t, storetest.Owner(s.DSN), s.Propose(stage.Proposal(stage.SetPrice, stage.Product(), 105)).ID, waiting)
+	narrow, db, cost := counted(t, s)
 	middle := approvals.QueueCursor{}
 	must(t, db.QueryRow(`SELECT expires_at, id FROM actions WHERE state = 'proposed' ORDER BY expires_at, id OFFSET $1 LIMIT 1`, waiting/2).
 		Scan(&middle.ExpiresAt, &middle.ID))
@@ -126,5 +133,32 @@ func TestAQueuePageReadsWhatItShows(t *testing.T) {
 		if got.scans != 0 || got.rows > 2*page {
 			t.Errorf("%s reads %+v", name, got)
 		}
+	}
+}
+
+// A page of work costs what it offers, with a few looks at what could be in the
+// way of each; what is in the way of all of it is looked at once.
+func TestAPageOfWorkReadsWhatItOffers(t *testing.T) {
+	t.Parallel()
+	s := set(t)
+	const waiting, page = 4000, 50
+	storetest.Multiply(t, storetest.Owner(s.DSN), s.Confirmed(stage.SetPrice, stage.Product()).ID, waiting)
+	narrow, _, cost := counted(t, s)
+	work := func(want int) func() {
+		return func() {
+			t.Helper()
+			found, _, err := narrow.DB.Work(background(), approvals.WorkFilter{Viewer: people.Viewer{All: true}, Executor: s.Executor.ID, Limit: page})
+			if err != nil || len(found) != want {
+				t.Fatalf("%d offered, %v", len(found), err)
+			}
+		}
+	}
+	if got := cost(work(page)); got.scans != 0 || got.rows > 4*page {
+		t.Errorf("a page reads %+v", got)
+	}
+	_, err := approvals.StartPause(background(), s.DB, action.NewID("pau"), approvals.PauseTool, stage.SetPrice, "it is wrong", action.By{Kind: action.BySystem})
+	must(t, err)
+	if got := cost(work(0)); got.scans != 0 || got.rows > waiting+2*page {
+		t.Errorf("an empty page reads %+v", got)
 	}
 }

@@ -14,12 +14,14 @@ import (
 
 // spends is the look at the budget of an action's task that belongs to a
 // transition. What was sent, and finding out what came of it, no budget stops.
-func spends(t action.Transition) approvals.TaskLook {
-	a := t.Next
+func spends(t action.Transition) approvals.TaskLook { return lookAt(t.Next, t.Event.Kind) }
+
+// lookAt is the look that belongs to an event of a kind.
+func lookAt(a action.Action, kind action.Kind) approvals.TaskLook {
 	if a.TaskID == "" {
 		return approvals.LookNothing
 	}
-	switch t.Event.Kind {
+	switch kind {
 	case action.KindDrafted, action.KindRevised:
 		return approvals.LookOpen
 	case action.KindProposed, action.KindSubmitted:

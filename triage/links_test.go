@@ -87,6 +87,63 @@ func TestReport26_NothingIsSentAgainBesideALinkedAction(t *testing.T) {
 	must(t, err)
 }
 
+// While a linked proposal waits, nobody has the same sent again: people choose
+// one. What was to do the rest is not carried out once nothing is left to do.
+func TestReport26_OneOfTwoWaysIsTaken(t *testing.T) {
+	s := casesOf(t)
+	past := s.Later(3*time.Minute, storetest.Skewed)
+	resumption := func(a action.Action) action.Action {
+		p := stage.Proposal(a.Tool, product(a), 105)
+		p.Links.Resumes = a.ID
+		snap, _, err := past.Approvals.Propose(background(), s.Agent, p)
+		must(t, err)
+		return snap.Action
+	}
+	again := func(a action.Action) error {
+		_, err := past.Cases.SendAgain(background(), who(s.olga), triage.See(s.Read(a.ID)))
+		return err
+	}
+	a, _ := s.unknown(askable)
+	b := resumption(a)
+	for _, waits := range []func() action.Action{func() action.Action { return b }, func() action.Action { return s.Approve(b, s.Mia) }} {
+		b = waits()
+		if r := s.Refused(again(a), action.WrongState, "retry-awaited"); r.Args["action"] != b.ID {
+			t.Errorf("%s: %v", b.State, r.Args)
+		}
+	}
+	_, err := past.Approvals.Cancel(background(), s.Agent, b.ID, b.Version, "sending again is better")
+	must(t, err)
+	must(t, again(a))
+
+	// Both were asked for before the other could be seen.
+	b = s.Approve(resumption(a), s.Mia)
+	for _, run := range []struct {
+		a      action.Action
+		code   action.Code
+		reason string
+	}{{a: s.Read(a.ID)}, {a: b, code: action.WrongState, reason: "link-moved"}} {
+		claim := action.NewID("clm")
+		_, err := past.Approvals.Claim(background(), s.Executor, run.a.Confirmation.Ref, claim, stage.Bound(run.a))
+		if run.code != "" {
+			s.Refused(err, run.code, run.reason)
+			may, err := past.Approvals.MayFollow(background(), run.a)
+			if must(t, err); may {
+				t.Error("it is offered")
+			}
+			continue
+		}
+		must(t, err)
+		attempt := stage.Attempt(claim)
+		attempt.Fingerprint = a.Attempts[0].Fingerprint
+		_, _, err = past.Triage.Start(background(), s.Executor, run.a.ID, attempt)
+		must(t, err)
+		snap, err := past.Triage.Report(background(), s.Executor, run.a.ID, stage.Receipt(attempt.ID, claim, action.Success))
+		if must(t, err); snap.Action.State != action.Applied {
+			t.Errorf("sent again, it is %s", snap.Action.State)
+		}
+	}
+}
+
 // follow has an action that is linked to another one approved and carried out
 // by a process, with one attempt that ended so.
 func (s *caseSet) follow(c *stage.Console, a action.Action, how string, price float64, o action.Outcome) action.Action {

@@ -193,7 +193,7 @@ type Steps struct {
 // Step is something to do, or why it cannot be done now.
 type Step struct {
 	Op     string
-	WhyNot string // "" when it can be done: role, held, next, no-query, asked-enough, key-gone, used, key-unknown, contract, fence (see LateUntil), known, linked, soon, wanted, budget, running
+	WhyNot string // "" when it can be done: role, held, next, no-query, asked-enough, key-gone, used, key-unknown, contract, fence (see LateUntil), known, linked, awaited, soon, wanted, budget, running
 }
 
 // HandOver posts to /triage/{case}/hand-over: person (an id, "" for nobody).
@@ -213,6 +213,7 @@ type Reversal struct {
 type LinkedAction struct {
 	ID     string
 	How    string // compensates, resumes or replaces; with _by when it is the other one that does
+	Holds  bool   // nobody has it sent again while the action of the page waits
 	Effect Effect
 	Status Status
 }
