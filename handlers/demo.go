@@ -26,8 +26,9 @@ type Demo interface {
 	Break(ctx context.Context, f DemoFault, op string) error
 	// Mend takes every fault away.
 	Mend(ctx context.Context) error
-	// Try stores a tool definition and proposes a payload of it.
-	Try(ctx context.Context, definition, payload []byte, op string) (actionID string, err error)
+	// Try stores a tool definition and proposes a payload of it. When several
+	// definitions were pasted it returns the names to choose from.
+	Try(ctx context.Context, t DemoTrial) (actionID string, among []string, err error)
 }
 
 // DemoStep is a danger that the guide shows.
@@ -47,6 +48,14 @@ type DemoFault struct {
 	System string
 	Kind   string
 	Left   int // how many requests
+}
+
+// DemoTrial is a tool that somebody tries, with what it would be called with.
+type DemoTrial struct {
+	Definition []byte // one, or a list that holds it
+	Tool       string // its name among several
+	Payload    []byte
+	Op         string
 }
 
 // demoRoutes are only there in a demo.
@@ -138,13 +147,17 @@ func (s *server) tryTool(w http.ResponseWriter, r *http.Request, c caller) error
 	if err != nil {
 		return err
 	}
-	id, err := s.Demo.Try(r.Context(), []byte(fields.Get("definition")), []byte(fields.Get("payload")), fields.Get("op"))
+	id, among, err := s.Demo.Try(r.Context(), DemoTrial{Definition: []byte(fields.Get("definition")), Tool: fields.Get("tool"),
+		Payload: []byte(fields.Get("payload")), Op: fields.Get("op")})
 	switch {
 	case err == nil:
 		return seeOther(w, r, "/actions/"+id)
 	case action.IsCode(err, action.Internal):
 		return err
 	}
-	p := web.TryPage{Op: newOp(), Definition: own(fields, "definition"), Payload: own(fields, "payload"), Refused: refusalOf(err)}
+	p := web.TryPage{Op: newOp(), Definition: own(fields, "definition"), Payload: own(fields, "payload"), Chosen: fields.Get("tool"), Refused: refusalOf(err)}
+	for _, name := range among {
+		p.Among = append(p.Among, web.Option{Value: name, Label: web.Outside(name)})
+	}
 	return s.try(w, r, c, p, refusedStatus(w, r, err))
 }

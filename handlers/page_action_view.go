@@ -100,12 +100,26 @@ func (v actionView) status() web.Status {
 }
 
 func (v actionView) who() web.Who {
-	w := web.Who{For: actorText(v.a.Actor), AskedBy: web.Outside(v.a.Client.Name), Reason: web.Outside(v.a.Reason), Task: v.task}
+	w := web.Who{For: actorText(v.a.Actor), AskedBy: web.Outside(v.a.Client.Name), Reason: web.Outside(v.a.Reason), Task: v.task, Unasked: v.unasked()}
 	for _, d := range v.a.Decisions {
 		w.Decisions = append(w.Decisions, web.Decision{By: web.Outside(d.By.Name), Approve: d.Approve, Role: d.By.Role, Method: d.By.Method,
 			ReasonCode: d.ReasonCode, Note: web.Outside(d.Note), At: d.At, Void: d.Revision != v.a.Revision})
 	}
 	return w
+}
+
+// unasked is why nobody was asked for this content, "" when somebody had to be.
+func (v actionView) unasked() web.Unasked {
+	asked := slices.ContainsFunc(v.a.Needs, func(n action.Need) bool { return n.Approvals > 0 })
+	switch {
+	case asked || v.state() == action.Draft:
+		return ""
+	case v.tool.Contract.Mode != contract.Read:
+		return web.UnaskedRules
+	case v.tool.Contract.Bare():
+		return web.UnaskedClaim
+	}
+	return web.UnaskedReads
 }
 
 func (v actionView) why(ctx context.Context) web.Why {

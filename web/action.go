@@ -46,7 +46,18 @@ type Who struct {
 	Reason    Text // as the program wrote it
 	Decisions []Decision
 	Task      *PartOfTask // nil when it belongs to none
+	Unasked   Unasked     // why nobody was asked, "" when somebody had to be
 }
+
+// Unasked is why an action needed nobody's approval.
+type Unasked string
+
+// Why nobody was asked.
+const (
+	UnaskedClaim Unasked = "claim" // the tool says of itself that it only reads
+	UnaskedReads Unasked = "reads" // its contract says so
+	UnaskedRules Unasked = "rules" // the contract's rules ask nobody
+)
 
 // Decision is one person's yes or no as the page tells it.
 type Decision struct {

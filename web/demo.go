@@ -31,6 +31,8 @@ type TryPage struct {
 	Op         string
 	Definition Own
 	Payload    Own
+	Among      []Option // the tools to choose from, when several were pasted
+	Chosen     string
 	Refused    *Refusal
 }
 

@@ -31,6 +31,14 @@ type ToolRow struct {
 	Open    Count // actions that wait
 }
 
+// unasked says why nobody approves what the tool does, of one that reads.
+func (t ToolRow) unasked() string {
+	if t.Bare {
+		return "unasked." + string(UnaskedClaim)
+	}
+	return "unasked." + string(UnaskedReads)
+}
+
 // ToolPage is one version of a contract.
 type ToolPage struct {
 	Tool        ToolRow

@@ -40,6 +40,12 @@ type played struct {
 	Rest   string `json:"rest,omitempty"`    // the action that its turn proposed
 }
 
+// guideFile is what the guide keeps over a restart.
+type guideFile struct {
+	Steps map[string]played `json:"steps"`
+	Tried []string          `json:"tried"`
+}
+
 // open gives the guide its company, once everything runs.
 func (g *guide) open(d *demoRun) error {
 	g.mu.Lock()
@@ -52,17 +58,19 @@ func (g *guide) open(d *demoRun) error {
 	if err != nil {
 		return err
 	}
-	g.dir, g.admin, g.played = d.dir, admin, map[string]played{}
+	kept := guideFile{Steps: map[string]played{}}
+	g.dir, g.admin = d.dir, admin
 	raw, err := os.ReadFile(g.path())
 	switch {
 	case errors.Is(err, os.ErrNotExist):
 		err = nil
 	case err == nil:
-		err = json.Unmarshal(raw, &g.played)
+		err = json.Unmarshal(raw, &kept)
 	}
 	if err != nil {
 		return fmt.Errorf("reading %s: %w; delete it to begin the guide anew", g.path(), err)
 	}
+	g.played, g.tried = kept.Steps, kept.Tried
 	g.agent = &agent{client: client, shop: d.shop, http: &http.Client{Timeout: shopTimeout}, log: d.log}
 	return nil
 }
@@ -146,12 +154,17 @@ func (g *guide) turned(ctx context.Context, s scene, now played) (rest string, e
 	return s.turn(g, ctx, a)
 }
 
-// remember keeps how far a step is over a restart.
+// remember notes how far a step is.
 func (g *guide) remember(step string, now played) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.played[step] = now
-	text, err := json.Marshal(g.played)
+	return g.save()
+}
+
+// save keeps how far the guide is over a restart.
+func (g *guide) save() error {
+	text, err := json.Marshal(guideFile{Steps: g.played, Tried: g.tried})
 	if err != nil {
 		return fmt.Errorf("encoding the guide: %w", err)
 	}

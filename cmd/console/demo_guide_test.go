@@ -91,8 +91,27 @@ func checkTry(t *testing.T, f demoFile, b browser) {
 	if page := b.get(t, to); !strings.Contains(page, "Jasmine") {
 		t.Error("its page does not show the payload")
 	}
+	if status, again, _ := try(bare, `{"room":"Jasmine"}`); status != http.StatusSeeOther || again != to {
+		t.Errorf("the same once more: %d to %q, not %q", status, again, to)
+	}
+	// Nothing is stored of what is refused, and a whole list leads to a choice.
+	named := func(name string) string { return strings.Replace(bare, "calendar.book_room", name, 1) }
+	try(named("calendar.refused"), `{"room":7}`)
+	reads := strings.Replace(named("calendar.see_room"), `{"name"`, `{"annotations":{"readOnlyHint":true},"name"`, 1)
+	list := `{"jsonrpc":"2.0","id":1,"result":{"tools":[` + named("calendar.free_room") + "," + reads + `]}}`
+	if status, _, page := try(list, `{"room":"Jasmine"}`); status != http.StatusUnprocessableEntity || !strings.Contains(page, `<option value="calendar.see_room">`) || !strings.Contains(page, "There are 2 tools") {
+		t.Errorf("a whole list: %d\n%s", status, page)
+	}
+	form := url.Values{"definition": {list}, "payload": {`{"room":"Jasmine"}`}, "tool": {"calendar.see_room"}, "op": {newPassword()}}
+	if _, to, _ := b.answer(t, f.Console, "/demo/try", form); to == "" || !strings.Contains(b.get(t, to), "No approval: the tool says of itself that it only reads.") {
+		t.Errorf("one that reads leads to %q", to)
+	}
+	if page := b.get(t, "/tools"); strings.Contains(page, "calendar.refused") || strings.Contains(page, "calendar.free_room") || !strings.Contains(page, "calendar.see_room") {
+		t.Error("what is refused or not chosen is stored, or what is tried is not")
+	}
 	for what, c := range map[string]struct{ definition, payload, says string }{
 		"no definition":      {`{"name":`, `{}`, `id="definition-wrong"`},
+		"an empty list":      {`{"jsonrpc":"2.0","id":1,"result":{"tools":[]}}`, `{}`, "This list holds no tool."},
 		"a tool of the shop": {strings.Replace(bare, "calendar.book_room", "catalog.set_price", 1), `{}`, "Give your tool another name."},
 		"not what it takes":  {bare, `{"room":7}`, `id="payload-wrong"`},
 		"not JSON":           {bare, `room`, `id="payload-wrong"`},

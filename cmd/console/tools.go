@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -84,22 +83,14 @@ func readDefinitions(files fs.FS, names []string) ([]definition, error) {
 	return all, nil
 }
 
-// split takes a list of definitions apart. What is no list, or no JSON, stays
-// whole: the contract's own parser tells what is wrong with it.
+// split takes a list of definitions apart. What is no list stays whole.
 func split(name string, raw []byte) []definition {
-	var list []json.RawMessage
-	if json.Unmarshal(raw, &list) != nil {
-		var mcp struct {
-			Tools []json.RawMessage `json:"tools"`
-			Name  *string           `json:"name"`
-		}
-		if json.Unmarshal(raw, &mcp) != nil || mcp.Tools == nil || mcp.Name != nil {
-			return []definition{{name, raw}}
-		}
-		list = mcp.Tools
+	parts := contract.Split(raw)
+	if len(parts) == 1 {
+		return []definition{{name, parts[0]}}
 	}
-	all := make([]definition, len(list))
-	for i, one := range list {
+	all := make([]definition, len(parts))
+	for i, one := range parts {
 		all[i] = definition{fmt.Sprintf("%s[%d]", name, i), one}
 	}
 	return all

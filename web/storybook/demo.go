@@ -40,6 +40,11 @@ func demoStories() []Story {
 		{"try", func(l web.Lang) templ.Component {
 			return web.TryView(framed(l), web.TryPage{Op: "op_1", Definition: web.TryDefinition, Payload: web.TryPayload})
 		}},
+		{"try-several", func(l web.Lang) templ.Component {
+			return web.TryView(framed(l), web.TryPage{Op: "op_1", Definition: `[{"name": "a.read"}, {"name": "a.write"}]`, Payload: web.TryPayload,
+				Among:   []web.Option{{Value: "a.read", Label: web.Outside("a.read")}, {Value: "a.write", Label: web.Outside("a.write")}},
+				Refused: web.NewRefusal("invalid-argument", "", "The form was not taken.", nil).At("/tool", "There are 2 tools in what you pasted. Choose the one to try, with a payload for it.")})
+		}},
 		{"try-refused", func(l web.Lang) templ.Component {
 			return web.TryView(framed(l), web.TryPage{Op: "op_1", Definition: "{", Payload: `{"room": "\u202e"}`,
 				Refused: web.NewRefusal("invalid-argument", "", "The form was not taken.", nil).At("/definition", "ends too early")})
