@@ -2,7 +2,6 @@ package action
 
 import (
 	"encoding/hex"
-	"slices"
 	"strings"
 	"time"
 )
@@ -197,14 +196,16 @@ func (a Action) mayFind(v Verdict) error {
 	if err := a.rests(v); err != nil {
 		return err
 	}
-	weighed := a.Case.Kind == CaseContradiction || a.Case.Why == WhyMismatch
-	missing, _ := a.Missing()
-	switch {
-	case weighed:
-	case v.Verdict == DidNotHappen && slices.ContainsFunc(a.views(), Action.provenDone):
-		return Refuse(WrongState, "The business system has proven that it happened.").Because("evidence-happened")
-	case v.Verdict == Happened && (len(missing) > 0 || len(a.Steps) == 0 && a.provenUndone()):
-		return Refuse(WrongState, "The business system has proven that it did not happen.").Because("evidence-did-not-happen")
+	if a.weighed() {
+		return nil
+	}
+	for _, one := range a.views() {
+		if err := one.against(v.Verdict); err != nil {
+			return err
+		}
+	}
+	if missing, _ := a.Missing(); v.Verdict == Happened && len(missing) > 0 {
+		return evidenceAgainst(DidNotHappen)
 	}
 	return nil
 }

@@ -278,11 +278,11 @@ func (s *server) exportKeys(w http.ResponseWriter, r *http.Request, c caller) er
 		if err != nil {
 			return err
 		}
-		line, err := s.keyLine(r, snap.Action)
+		own, err := s.keyLines(r, snap.Action)
 		if err != nil {
 			return err
 		}
-		lines = append(lines, line)
+		lines = append(lines, own...)
 	}
 	w.Header().Set("Content-Type", "text/csv; charset=utf-8")
 	w.Header().Set("Content-Disposition", `attachment; filename="countersign-keys.csv"`)
@@ -300,20 +300,24 @@ func (s *server) exportKeys(w http.ResponseWriter, r *http.Request, c caller) er
 	return out.Error()
 }
 
-func (s *server) keyLine(r *http.Request, a action.Action) ([]string, error) {
+// keyLines are a line for each key under which something may have been sent.
+func (s *server) keyLines(r *http.Request, a action.Action) (lines [][]string, err error) {
 	tool, err := s.catalogue.Version(r.Context(), a.Tool, a.ToolVersion)
 	if err != nil {
 		return nil, err
 	}
-	line := []string{a.ExecutionKey, "", "", "", "", a.Tool, "", "", "", ""}
-	for _, amount := range firstAmount(tool.Contract, a.Payload) {
-		line[3], line[4] = amount.Text, amount.Currency
+	for _, sent := range a.Sent() {
+		line := []string{sent.Key, "", "", "", "", a.Tool, "", "", "", ""}
+		for _, amount := range firstAmount(tool.Contract, a.Payload) {
+			line[3], line[4] = amount.Text, amount.Currency
+		}
+		if a.Target != nil {
+			line[6], line[7] = a.Target.Type, a.Target.ID
+		}
+		if !sent.First.IsZero() {
+			line[8], line[9] = sent.First.UTC().Format(time.RFC3339), sent.Last.UTC().Format(time.RFC3339)
+		}
+		lines = append(lines, cells(line...))
 	}
-	if a.Target != nil {
-		line[6], line[7] = a.Target.Type, a.Target.ID
-	}
-	if n := len(a.Attempts); n > 0 {
-		line[8], line[9] = a.Attempts[0].At.UTC().Format(time.RFC3339), a.Attempts[n-1].At.UTC().Format(time.RFC3339)
-	}
-	return cells(line...), nil
+	return lines, nil
 }

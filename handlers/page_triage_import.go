@@ -114,11 +114,15 @@ func importForm(w http.ResponseWriter, r *http.Request) (fields url.Values, file
 // importRow is what a file says of one case, or of one key that is no case.
 func (s *server) importRow(r *http.Request, c caller, row triage.ImportRow) web.ImportRow {
 	out := web.ImportRow{Match: web.ImportMatch(row.Match)}
-	if row.Line != nil {
-		out.Key, out.Line, out.Says, out.Ref = web.Outside(row.Line.Key), row.Line.Number, web.Outside(row.Line.Outcome), web.Outside(row.Line.Reference)
-		if row.Line.Amount != "" {
-			out.Measure = web.MeasureMoney(web.Money{Amount: row.Line.Amount, Currency: row.Line.Currency})
+	for _, l := range row.Lines {
+		line := web.ImportLine{Number: l.Number, Says: web.Outside(l.Outcome), Ref: web.Outside(l.Reference)}
+		if out.Key = web.Outside(l.Key); row.Action != nil {
+			line.Step = web.Outside(l.Step())
 		}
+		if out.Measure == nil && l.Amount != "" {
+			out.Measure = web.MeasureMoney(web.Money{Amount: l.Amount, Currency: l.Currency})
+		}
+		out.Lines = append(out.Lines, line)
 	}
 	if row.Action != nil {
 		out.CaseID, out.Key = row.Seen.CaseID, web.Outside(row.Action.ExecutionKey)
@@ -136,7 +140,7 @@ func (s *server) importRow(r *http.Request, c caller, row triage.ImportRow) web.
 func (s *server) imported(r *http.Request, c caller, rows []triage.ImportRow) web.BulkPage {
 	p := web.BulkPage{Do: "import", Back: "/triage"}
 	for _, row := range rows {
-		if row.Action == nil || row.Match == triage.MatchAbsent || row.Match == triage.MatchUnclear {
+		if row.Action == nil || row.Match == triage.MatchAbsent || row.Match == triage.MatchIncomplete || row.Match == triage.MatchUnclear {
 			continue // nothing was to be recorded
 		}
 		shown := s.importRow(r, c, row)

@@ -2,6 +2,8 @@ package handlers
 
 import (
 	"fmt"
+	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +12,8 @@ import (
 	"countersign/execution/api"
 	"countersign/people"
 	"countersign/store/stage"
+	"countersign/triage"
+	"countersign/web"
 )
 
 // inSteps changes a price and then announces it.
@@ -106,5 +110,71 @@ func (e *env) evidenceOf(id, step, outcome string) {
 	})
 	if err != nil {
 		e.T.Fatal(err)
+	}
+}
+
+// stepsUnknown claims an action in steps and reports what became of its steps, whose
+// last outcome is unknown.
+func (e *env) stepsUnknown(outcomes ...action.Outcome) api.Action {
+	e.T.Helper()
+	a, claim := e.confirmed(inSteps), action.NewID("clm")
+	e.post(people.RoleExecutor, "/v1/confirmations/"+a.Confirmation.Ref+"/claim", bound(a, claim)).want(200)
+	for i, outcome := range outcomes {
+		id := fmt.Sprintf("%s-%d", claim, i)
+		e.post(people.RoleExecutor, "/v1/actions/"+a.ID+"/attempts", api.Attempt{AttemptID: id, ClaimID: claim, Step: []string{"price", "notify"}[i], Fingerprint: "sha256:ab"}).want(201)
+		a = into[api.Action](e.post(people.RoleExecutor, "/v1/actions/"+a.ID+"/receipts", receipt(id, claim, outcome)).want(201))
+	}
+	if a.State != string(action.ResultUnknown) {
+		e.T.Fatalf("it is %s", a.State)
+	}
+	return a
+}
+
+// The keys under which steps were sent are exported, each on a line of its own;
+// a provider's file is matched by them, and says of the whole what they amount to.
+func TestB8_AProvidersFileIsMatchedByTheKeysOfSteps(t *testing.T) {
+	e := newEnv(t)
+	e.Tool(stepsContract())
+	olga, _ := ops(e)
+	b := e.as(olga)
+	const ok, unknown = action.Success, action.Unknown
+	done, refused, begun, no := e.stepsUnknown(ok, unknown), e.stepsUnknown(ok, unknown), e.stepsUnknown(unknown), e.stepsUnknown(unknown)
+	against, absent, bare := e.stepsUnknown(ok, unknown), e.stepsUnknown(ok, unknown), e.stepsUnknown(unknown)
+	all := []api.Action{done, refused, begun, no, against, absent, bare}
+	var list []string
+	for _, a := range all {
+		seen := triage.See(e.Read(a.ID))
+		list = append(list, web.CaseItem{ID: seen.CaseID, Version: seen.Version, SnapshotHash: seen.SnapshotHash}.String())
+	}
+	keys := string(b.open("/triage/keys?" + url.Values{"item": list}.Encode()).want(200).body)
+	for _, a := range []api.Action{done, begun} {
+		if strings.Contains(keys, "\n"+a.ExecutionKey+",") || !strings.Contains(keys, "\n"+a.ExecutionKey+":price,") || strings.Contains(keys, a.ExecutionKey+":notify,") != (a.ID == done.ID) {
+			t.Errorf("%s of\n%s", a.ExecutionKey, keys)
+		}
+	}
+	file := "key,outcome,reference\n" + done.ExecutionKey + ":notify,SUCCEEDED,N-1\n" + refused.ExecutionKey + ":price,SUCCEEDED,P-2\n" + refused.ExecutionKey + ":notify,REFUSED,N-2\n" +
+		begun.ExecutionKey + ":price,SUCCEEDED,P-3\n" + no.ExecutionKey + ":price,REFUSED,P-4\n" +
+		against.ExecutionKey + ":price,REFUSED,P-5\n" + against.ExecutionKey + ":notify,SUCCEEDED,N-5\n" + bare.ExecutionKey + ",SUCCEEDED,X-6\n"
+	preview := b.upload("/triage/import", url.Values{"item": list}, file).want(200).
+		says("4 of 7 cases would be settled", "notify SUCCEEDED line 2", "price SUCCEEDED line 3", "notify REFUSED line 4",
+			"The business system has proven that it happened", "Not in the file, which proves nothing", "No case of the list has this key")
+	for _, a := range all {
+		if got := e.Read(a.ID); got.Version != a.Version {
+			t.Fatalf("the dry run changed %s", got.State)
+		}
+	}
+	content := regexp.MustCompile(`name="content" value="([^"]+)"`).FindSubmatch(preview.body)
+	b.upload("/triage/import", url.Values{"item": list, "step": {"confirm"}, "content": {string(content[1])}, "file_name": {"f.csv"}}, "").want(200)
+	for i, want := range []string{action.Happened, action.Partly, action.Partly, action.DidNotHappen, "", "", ""} {
+		a, verdict, note := e.Read(all[i].ID), "", ""
+		if v := a.Case.Verdict; v != nil {
+			verdict, note = v.Verdict, v.Note
+		}
+		if verdict != want || (a.State == action.Applied) != (i == 0) {
+			t.Errorf("%d: %s, found %q: %s", i, a.State, verdict, note)
+		}
+		if i == 1 && note != "Line 3, price: SUCCEEDED, reference P-2\nLine 4, notify: REFUSED, reference N-2" {
+			t.Errorf("note %q", note)
+		}
 	}
 }

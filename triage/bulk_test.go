@@ -70,7 +70,7 @@ func TestAProvidersFileIsMatchedByKey(t *testing.T) {
 		got := map[string]triage.Match{}
 		for i, r := range rows {
 			if r.Action == nil {
-				if r.Match != triage.MatchStranger || r.Line.Key != "exk_stranger" {
+				if r.Match != triage.MatchStranger || r.Lines[0].Key != "exk_stranger" {
 					t.Errorf("row %d: %+v", i, r)
 				}
 				continue

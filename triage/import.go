@@ -51,6 +51,12 @@ func (l ProviderLine) Verdict() string {
 	return ""
 }
 
+// Step is the step that the key names, or "".
+func (l ProviderLine) Step() string {
+	_, step, _ := strings.Cut(l.Key, ":")
+	return step
+}
+
 // ReadProviderFile reads a CSV file with the columns key and outcome, and
 // optionally reference, amount and currency, in any order.
 func ReadProviderFile(raw []byte) (ProviderFile, error) {
@@ -106,34 +112,39 @@ func badFile(detail, reason string) *action.Refusal {
 // Match is what a file says of one case, or of one key that is no case.
 type Match string
 
-// The matches. Only the first two record anything.
+// The matches. Only the first three record anything.
 const (
 	MatchHappened     Match = "happened"
 	MatchDidNotHappen Match = "did_not_happen"
+	MatchPartly       Match = "partly"     // of the steps, some happened and some did not
 	MatchUnclear      Match = "unclear"    // an outcome that nobody can read
 	MatchDiffers      Match = "differs"    // another amount or currency than was sent
 	MatchTwice        Match = "twice"      // the key stands in the file more than once
 	MatchAbsent       Match = "absent"     // not in the file, which proves nothing
+	MatchIncomplete   Match = "incomplete" // of a step it is neither known nor in the file
 	MatchStranger     Match = "stranger"   // in the file, but no case of the list
 	MatchStale        Match = "stale"      // changed since the list was shown
 	MatchImpossible   Match = "impossible" // cannot be recorded now; see Err
 )
 
 // records reports whether an import records something.
-func (m Match) records() bool { return m == MatchHappened || m == MatchDidNotHappen }
+func (m Match) records() bool {
+	return m == MatchHappened || m == MatchDidNotHappen || m == MatchPartly
+}
 
 // ImportRow is one case of the list, or one line of no case.
 type ImportRow struct {
 	Seen   Seen
 	Action *action.Action // nil of a stranger
-	Line   *ProviderLine  // nil when the key is not in the file
+	Lines  []ProviderLine // about it: of each step at most one, in their order; none when the file has none
 	Match  Match
 	Err    error // why it is impossible
 }
 
 // Preview says what a file would record for exactly the cases of a list,
 // without recording anything: those that record something first, each as it was
-// seen. Keys match as a whole; what is not in the file is left as it is.
+// seen. Keys match as a whole, those of steps each by itself; what is not in the
+// file is left as it is.
 func (s *Cases) Preview(ctx context.Context, who Who, f ProviderFile, items []Seen) ([]ImportRow, error) {
 	if len(items) > MaxBulk {
 		return nil, action.Refuse(action.TooLarge, fmt.Sprintf("At most %d cases at a time.", MaxBulk))
@@ -148,16 +159,18 @@ func (s *Cases) Preview(ctx context.Context, who Who, f ProviderFile, items []Se
 		if err != nil {
 			return nil, err
 		}
-		row, err := s.match(ctx, snap, seen, byKey[snap.Action.ExecutionKey])
+		row, err := s.match(ctx, snap, seen, byKey)
 		if err != nil {
 			return nil, err
 		}
-		delete(byKey, snap.Action.ExecutionKey)
+		for _, sent := range snap.Action.Sent() {
+			delete(byKey, sent.Key)
+		}
 		rows = append(rows, row)
 	}
 	for _, l := range f.Lines {
 		if _, left := byKey[l.Key]; left {
-			rows = append(rows, ImportRow{Line: &l, Match: MatchStranger})
+			rows = append(rows, ImportRow{Lines: []ProviderLine{l}, Match: MatchStranger})
 		}
 	}
 	slices.SortStableFunc(rows, func(a, b ImportRow) int {
@@ -181,33 +194,53 @@ func (s *Cases) look(ctx context.Context, who Who, caseID string) (action.Snapsh
 	return s.Find(ctx, people.PersonViewer(person), caseID)
 }
 
-func (s *Cases) match(ctx context.Context, snap action.Snapshot, seen Seen, lines []ProviderLine) (ImportRow, error) {
+func (s *Cases) match(ctx context.Context, snap action.Snapshot, seen Seen, byKey map[string][]ProviderLine) (ImportRow, error) {
 	row := ImportRow{Seen: seen, Action: &snap.Action, Match: MatchAbsent}
-	if len(lines) == 0 {
+	said, twice, unclear := map[string]string{}, false, false
+	for _, sent := range snap.Action.Sent() {
+		lines := byKey[sent.Key]
+		if len(lines) == 0 {
+			continue
+		}
+		row.Lines = append(row.Lines, lines[0])
+		said[sent.Step] = lines[0].Verdict()
+		twice, unclear = twice || len(lines) > 1, unclear || said[sent.Step] == ""
+	}
+	if len(row.Lines) == 0 {
 		return row, nil
 	}
-	row.Line = &lines[0]
 	tool, err := s.catalogue.Version(ctx, snap.Action.Tool, snap.Action.ToolVersion)
 	if err != nil {
 		return row, err
 	}
-	verdict := row.Line.Verdict()
 	switch {
-	case len(lines) > 1:
+	case twice:
 		row.Match = MatchTwice
 	case seen != See(snap.Action):
 		row.Match = MatchStale
-	case !sameMoney(tool, snap.Action, *row.Line):
+	case slices.ContainsFunc(row.Lines, func(l ProviderLine) bool { return !sameMoney(tool, snap.Action, l) }):
 		row.Match = MatchDiffers
-	case verdict == "":
+	case unclear:
 		row.Match = MatchUnclear
 	default:
-		row.Match = Match(verdict)
-		if err := snap.Speaks(verdict); err != nil {
-			row.Match, row.Err = MatchImpossible, err
-		}
+		row.Match, row.Err = whole(snap, said)
 	}
 	return row, nil
+}
+
+// whole is what lines about the keys of a case, by their steps, say of all of it.
+func whole(snap action.Snapshot, said map[string]string) (Match, error) {
+	verdict, err := snap.Together(said)
+	if err == nil && verdict == "" {
+		return MatchIncomplete, nil
+	}
+	if err == nil {
+		err = snap.Speaks(verdict)
+	}
+	if err != nil {
+		return MatchImpossible, err
+	}
+	return Match(verdict), nil
 }
 
 // sameMoney compares the amount that a line states, if it does, with the first
@@ -238,10 +271,7 @@ func (s *Cases) Import(ctx context.Context, who Who, f ProviderFile, items []See
 		if !row.Match.records() {
 			continue
 		}
-		said := fmt.Sprintf("Line %d: %s", row.Line.Number, row.Line.Outcome)
-		if row.Line.Reference != "" {
-			said += ", reference " + row.Line.Reference
-		}
+		said := row.told()
 		if note != "" {
 			said += "\n" + note
 		}
@@ -253,4 +283,20 @@ func (s *Cases) Import(ctx context.Context, who Who, f ProviderFile, items []See
 		rows[i].Action = &snap.Action
 	}
 	return rows, nil
+}
+
+// told are the lines of the file that a verdict rests on, for its note.
+func (r ImportRow) told() string {
+	var lines []string
+	for _, l := range r.Lines {
+		said := fmt.Sprintf("Line %d: %s", l.Number, l.Outcome)
+		if step := l.Step(); step != "" {
+			said = fmt.Sprintf("Line %d, %s: %s", l.Number, step, l.Outcome)
+		}
+		if l.Reference != "" {
+			said += ", reference " + l.Reference
+		}
+		lines = append(lines, said)
+	}
+	return strings.Join(lines, "\n")
 }

@@ -191,27 +191,37 @@ type ImportMatch string
 const (
 	MatchHappened     ImportMatch = "happened"
 	MatchDidNotHappen ImportMatch = "did_not_happen"
+	MatchPartly       ImportMatch = "partly"     // of the steps, some happened and some did not
 	MatchUnclear      ImportMatch = "unclear"    // a status that nobody can read
 	MatchDiffers      ImportMatch = "differs"    // another amount or currency than was sent
 	MatchTwice        ImportMatch = "twice"      // the key stands in the file more than once
 	MatchAbsent       ImportMatch = "absent"     // not in the file, which proves nothing
+	MatchIncomplete   ImportMatch = "incomplete" // of a step it is neither known nor in the file
 	MatchStranger     ImportMatch = "stranger"   // in the file, but no case of the list
 	MatchStale        ImportMatch = "stale"      // changed since the list was shown
 	MatchImpossible   ImportMatch = "impossible" // the verdict cannot be recorded now, see Refused
 )
 
 // records reports whether confirming records something for the row.
-func (m ImportMatch) records() bool { return m == MatchHappened || m == MatchDidNotHappen }
+func (m ImportMatch) records() bool {
+	return m == MatchHappened || m == MatchDidNotHappen || m == MatchPartly
+}
 
 // ImportRow is one case of the list, or one key of the file.
 type ImportRow struct {
 	CaseID  string // "" for a key that is no case of the list
 	Effect  Effect
 	Key     Text
-	Line    int // of the file; 0 when it is not in it
-	Says    Text
-	Ref     Text // the provider's reference
+	Lines   []ImportLine // none when it is not in the file
 	Measure *Measure
 	Match   ImportMatch
 	Refused *Refusal // MatchImpossible
+}
+
+// ImportLine is a line of the file.
+type ImportLine struct {
+	Number int
+	Step   Text // whose key it names; empty without steps
+	Says   Text
+	Ref    Text // the provider's reference
 }

@@ -180,24 +180,28 @@ func preview(l web.Lang) *web.ImportPreview {
 	t := web.Outside
 	v := &web.ImportPreview{FileName: t("payhub-2026-11-30.csv"), FileHash: "sha256:0f3a5be1c2d4968877a0c1b2d3e4f5061728394a5b6c7d8e7be0a1f29c55d4e0", Content: "a2V5LHN0YXR1cwo="}
 	says := []web.ImportRow{
-		{Line: 2, Says: t("SUCCEEDED"), Ref: t("ph_77120"), Match: web.MatchHappened},
-		{Line: 3, Says: t("REFUSED"), Ref: t("ph_77124"), Match: web.MatchDidNotHappen},
-		{Line: 4, Says: t("PENDING_REVIEW"), Match: web.MatchUnclear},
-		{Line: 5, Says: t("SUCCEEDED"), Match: web.MatchDiffers},
+		{Lines: []web.ImportLine{{Number: 2, Says: t("SUCCEEDED"), Ref: t("ph_77120")}}, Match: web.MatchHappened},
+		{Lines: []web.ImportLine{{Number: 3, Says: t("REFUSED"), Ref: t("ph_77124")}}, Match: web.MatchDidNotHappen},
+		{Lines: []web.ImportLine{{Number: 4, Says: t("PENDING_REVIEW")}}, Match: web.MatchUnclear},
+		{Lines: []web.ImportLine{{Number: 5, Says: t("SUCCEEDED")}}, Match: web.MatchDiffers},
 		{Match: web.MatchAbsent},
-		{Line: 6, Says: t("SUCCEEDED"), Match: web.MatchStale},
+		{Lines: []web.ImportLine{{Number: 6, Says: t("SUCCEEDED")}}, Match: web.MatchStale},
 	}
 	for i, r := range outage(l, 6).Rows {
 		row := says[i]
 		row.CaseID, row.Effect, row.Key = r.Item.ID, r.Effect, t(fmt.Sprintf("exk_01KB7W2N8VQ4T6%02d", i))
-		if row.Line > 0 {
+		if len(row.Lines) > 0 {
 			row.Measure = r.Measure
 		}
 		v.Rows = append(v.Rows, row)
 	}
 	refused := web.NewRefusal("wrong-state", "evidence-happened", "The business system has proven that it happened.", nil)
 	return &web.ImportPreview{FileName: v.FileName, FileHash: v.FileHash, Content: v.Content, Rows: append(v.Rows,
-		web.ImportRow{CaseID: item(50).ID, Effect: sentence(pick(l, "Refund 12.00 EUR on order 10099", "订单 10099 退款 12.00 EUR")), Key: t("exk_01KB7W2N8VQ4T650"), Line: 7, Says: t("REFUSED"), Match: web.MatchImpossible, Refused: refused},
-		web.ImportRow{Key: t("exk_SOMEBODY_ELSE\u202e"), Line: 8, Says: t("SUCCEEDED"), Match: web.MatchStranger},
-		web.ImportRow{CaseID: item(51).ID, Effect: sentence(pick(l, "Refund 13.00 EUR on order 10100", "订单 10100 退款 13.00 EUR")), Key: t("exk_01KB7W2N8VQ4T651"), Line: 9, Says: t("SUCCEEDED"), Match: web.MatchTwice})}
+		web.ImportRow{CaseID: item(50).ID, Effect: sentence(pick(l, "Refund 12.00 EUR on order 10099", "订单 10099 退款 12.00 EUR")), Key: t("exk_01KB7W2N8VQ4T650"), Lines: []web.ImportLine{{Number: 7, Says: t("REFUSED")}}, Match: web.MatchImpossible, Refused: refused},
+		web.ImportRow{CaseID: item(52).ID, Effect: sentence(pick(l, "SKU-4411 to 105.00, announced", "SKU-4411 改为 105.00 并通知")), Key: t("exk_01KB7W2N8VQ4T652"), Match: web.MatchPartly,
+			Lines: []web.ImportLine{{Number: 10, Step: t("price"), Says: t("SUCCEEDED"), Ref: t("op_4411")}, {Number: 11, Step: t("notify"), Says: t("REFUSED")}}},
+		web.ImportRow{CaseID: item(53).ID, Effect: sentence(pick(l, "SKU-4412 to 99.00, announced", "SKU-4412 改为 99.00 并通知")), Key: t("exk_01KB7W2N8VQ4T653"), Match: web.MatchIncomplete,
+			Lines: []web.ImportLine{{Number: 12, Step: t("price"), Says: t("SUCCEEDED")}}},
+		web.ImportRow{Key: t("exk_SOMEBODY_ELSE\u202e"), Lines: []web.ImportLine{{Number: 8, Says: t("SUCCEEDED")}}, Match: web.MatchStranger},
+		web.ImportRow{CaseID: item(51).ID, Effect: sentence(pick(l, "Refund 13.00 EUR on order 10100", "订单 10100 退款 13.00 EUR")), Key: t("exk_01KB7W2N8VQ4T651"), Lines: []web.ImportLine{{Number: 9, Says: t("SUCCEEDED")}}, Match: web.MatchTwice})}
 }
