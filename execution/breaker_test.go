@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/sony/gobreaker/v2"
 )
 
 var timedOut = reply{sent: true, err: context.DeadlineExceeded}
@@ -29,6 +31,20 @@ func fails(t *testing.T, b *breaker, replies ...reply) bool {
 		tell(r)
 	}
 	return b.answers(true)
+}
+
+// pauses waits until the breaker would let a read find out.
+func (b *breaker) pauses(t *testing.T) {
+	t.Helper()
+	tick, over := time.NewTicker(time.Millisecond), time.After(time.Minute)
+	defer tick.Stop()
+	for b.writes.State() != gobreaker.StateHalfOpen {
+		select {
+		case <-tick.C:
+		case <-over:
+			t.Fatal("it never would let a read find out")
+		}
+	}
 }
 
 func TestE4_OneTimeoutIsNotEnough(t *testing.T) {
@@ -62,9 +78,7 @@ func TestABreakersHealthIsTold(t *testing.T) {
 	if h := b.health("x"); h.Writes == "closed" || h.Reads != "closed" || h.Since == nil || len(b.moved) != 1 {
 		t.Errorf("after three timeouts %+v, %d", h, len(b.moved))
 	}
-	for b.writes.State().String() != "half-open" {
-		time.Sleep(time.Millisecond)
-	}
+	b.pauses(t)
 	tell, err := b.read()
 	if err != nil {
 		t.Fatal(err)
@@ -82,7 +96,7 @@ func TestE4_OnlyAReadFindsOutWhetherASystemIsBack(t *testing.T) {
 		t.Fatalf("a write went out: %v", err)
 	}
 	for _, back := range []bool{false, true} {
-		time.Sleep(2 * time.Millisecond) // the breaker's own pause
+		b.pauses(t)
 		if _, err := b.write(); !errors.Is(err, errAway) {
 			t.Fatalf("a write was the one to find out: %v", err)
 		}

@@ -64,13 +64,14 @@ func TestC6_TheBudgetOfTheHandbook(t *testing.T) {
 	tools, err := execution.NewTools(b.config(), execution.Options{})
 	b.must(err)
 	ctx := t.Context()
-	limits := func() api.TaskLimits {
-		return api.TaskLimits{Decisions: new(5), Reads: new(3), Writes: new(1), Elapsed: new(api.Duration(30 * time.Second))}
+	limits := func(elapsed time.Duration) api.TaskLimits {
+		return api.TaskLimits{Decisions: new(5), Reads: new(3), Writes: new(1), Elapsed: new(api.Duration(elapsed))}
 	}
+	const plenty = time.Hour // where it is not the time that stops the loop, on however slow a machine
 
 	// A loop that finds no end: it looks up the rule, sends, and wants to send again.
 	client := b.agent()
-	task := b.loop(client, limits())
+	task := b.loop(client, limits(plenty))
 	rounds, reads := 0, 0
 	var first, second string
 	for task.Round(ctx) {
@@ -104,13 +105,13 @@ func TestC6_TheBudgetOfTheHandbook(t *testing.T) {
 	b.wrote("m-2", 0, 0)
 
 	// Five rounds and no more; three reads and no more.
-	task = b.loop(client, limits())
+	task = b.loop(client, limits(plenty))
 	for rounds = 0; task.Round(ctx); rounds++ {
 	}
 	if s := b.stand(task); rounds != 5 || s.Exit.Limit != "decisions" || len(s.Exit.MaySay) == 0 {
 		t.Errorf("%d rounds, %+v", rounds, s)
 	}
-	task = b.loop(client, limits())
+	task = b.loop(client, limits(plenty))
 	for reads = 0; task.Read(ctx); reads++ {
 	}
 	if s := b.stand(task); reads != 3 || s.Exit.Limit != "reads" || task.Round(ctx) {
@@ -118,7 +119,7 @@ func TestC6_TheBudgetOfTheHandbook(t *testing.T) {
 	}
 
 	// Half a minute in which nobody decides: later, an approval runs nothing.
-	task = b.loop(client, limits())
+	task = b.loop(client, limits(30*time.Second))
 	a, err := task.Propose(ctx, letter("m-9"), "")
 	b.must(err)
 	second = a.ID

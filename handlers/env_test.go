@@ -292,7 +292,7 @@ func waitUntil(t testing.TB, holds func() bool) {
 	t.Helper()
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
-	over := time.After(20 * time.Second)
+	over := time.After(time.Minute)
 	for !holds() {
 		select {
 		case <-tick.C:

@@ -97,7 +97,7 @@ func TestOpeningTasks(t *testing.T) {
 // for what else the loop might try.
 func TestA11_EveryLimitStopsTheLoopAndReports(t *testing.T) {
 	e := newEnv(t)
-	later := e.later(time.Minute)
+	later := e.later(11 * time.Minute)
 	for limit, c := range map[string]struct {
 		limits api.TaskLimits
 		more   func(k api.Task) answer
@@ -107,7 +107,7 @@ func TestA11_EveryLimitStopsTheLoopAndReports(t *testing.T) {
 		"reads":     {api.TaskLimits{Reads: new(3)}, func(k api.Task) answer { return e.under(k, stage.ReadPrice) }, 3},
 		"writes":    {api.TaskLimits{Writes: new(1)}, func(k api.Task) answer { return e.under(k, stage.SetPrice) }, 1},
 		"cost":      {api.TaskLimits{Cost: new(0.3)}, func(k api.Task) answer { return e.spend(k, api.Spend{Decisions: 1, Cost: 0.1}) }, 2},
-		"elapsed": {api.TaskLimits{Elapsed: new(api.Duration(30 * time.Second))}, func(k api.Task) answer {
+		"elapsed": {api.TaskLimits{Elapsed: new(api.Duration(10 * time.Minute))}, func(k api.Task) answer {
 			return send1(t, http.DefaultClient, later.URL, request{method: post, path: "/v1/tasks/" + k.ID + "/spend", key: e.keys[people.RoleProposer],
 				body: api.Spend{SpendID: action.NewID("req"), Decisions: 1}})
 		}, 0},

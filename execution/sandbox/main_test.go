@@ -177,7 +177,7 @@ func (r reply) wantField(t testing.TB, name string, value any) {
 // eventually polls until ok, or fails after half a minute.
 func eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); !ok(); {
+	for deadline := time.Now().Add(time.Minute); !ok(); {
 		if time.Now().After(deadline) {
 			t.Fatalf("never: %s", what)
 		}
