@@ -84,6 +84,11 @@ func everyKey() access {
 
 // admit finds out who asks and refuses whoever may not use the route.
 func (s *server) admit(w http.ResponseWriter, r *http.Request, rt route) (caller, error) {
+	if rt.page() && rt.name != "static" {
+		if err := s.ownName(r); err != nil {
+			return caller{}, err
+		}
+	}
 	c, err := s.identify(w, r, rt)
 	exchangeOf(r).who = c.id()
 	if err != nil {

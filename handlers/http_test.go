@@ -113,7 +113,10 @@ func (e *env) alone(table ...route) (*httptest.Server, *server) {
 	if err != nil {
 		e.T.Fatal(err)
 	}
-	listening := httptest.NewServer(inner.mux)
+	listening := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r.Host = "console.example" // as a proxy passes it on
+		inner.mux.ServeHTTP(w, r)
+	}))
 	e.T.Cleanup(listening.Close)
 	return listening, inner
 }

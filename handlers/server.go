@@ -72,7 +72,8 @@ type Reads interface {
 type server struct {
 	Config
 	catalogue *rule.Catalogue
-	secure    bool // browsers reach the console over TLS
+	base      *url.URL // the public URL
+	secure    bool     // browsers reach the console over TLS
 	origins   *http.CrossOriginProtection
 	failures  *httprate.RateLimiter // of API keys that are not known
 	waiting   seats                 // of requests that wait
@@ -121,7 +122,7 @@ func newServer(cfg Config, table []route) (*server, error) {
 		return nil, fmt.Errorf("the public URL %q is no address such as https://console.example", cfg.PublicURL)
 	}
 	cfg.PublicURL = strings.TrimRight(cfg.PublicURL, "/")
-	s := &server{Config: cfg, catalogue: cfg.Approvals.Catalogue(), secure: base.Scheme == "https",
+	s := &server{Config: cfg, catalogue: cfg.Approvals.Catalogue(), base: base, secure: base.Scheme == "https",
 		origins: http.NewCrossOriginProtection(), bodyTime: bodyTime,
 		failures: httprate.NewRateLimiter(maxFailedKeys, time.Minute, httprate.WithResponseHeaders(httprate.ResponseHeaders{}))}
 	if cfg.Traces == nil {
@@ -198,10 +199,15 @@ func (s *server) noSuchPlace(w http.ResponseWriter, r *http.Request) {
 	rt := route{pattern: r.URL.Path, who: visitor()}
 	s.headers(w, rt)
 	var c caller
+	err := error(action.Refuse(action.NotFound, "There is nothing at this address.").Because("address"))
 	if rt.page() {
-		c, _ = s.identify(w, r, rt) // only to keep the navigation on the page
+		if foreign := s.ownName(r); foreign != nil {
+			err = foreign
+		} else {
+			c, _ = s.identify(w, r, rt) // only to keep the navigation on the page
+		}
 	}
-	s.fail(w, r, rt.page(), c, action.Refuse(action.NotFound, "There is nothing at this address.").Because("address"))
+	s.fail(w, r, rt.page(), c, err)
 }
 
 // noSuchMethod answers a method that an address does not take.
