@@ -47,7 +47,7 @@ func (c *call) mcpFlags() (f mcpFlags, err error) {
 	if f.secure, err = readTLS(*cert, *certKey); err != nil {
 		return f, err
 	}
-	f.options = mcpserver.Options{Entry: *entry, ActorID: *actor, Version: versionText(), Logger: f.log}
+	f.options = mcpserver.Options{Entry: *entry, ActorID: *actor, Version: productVersion(), Logger: f.log}
 	return f, nil
 }
 

@@ -64,7 +64,7 @@ func (s mcpSource) tools(ctx context.Context) ([]definition, error) {
 }
 
 func toolNames(ctx context.Context, transport mcp.Transport) ([]string, error) {
-	session, err := mcp.NewClient(&mcp.Implementation{Name: "countersign", Version: versionText()}, nil).Connect(ctx, transport, nil)
+	session, err := mcp.NewClient(&mcp.Implementation{Name: "countersign", Version: productVersion()}, nil).Connect(ctx, transport, nil)
 	if err != nil {
 		return nil, err
 	}

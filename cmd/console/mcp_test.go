@@ -75,6 +75,9 @@ func asTheGuideSays(t *testing.T, url, key string) *exec.Cmd {
 func (f demoFile) proposesOverMCP(t *testing.T) {
 	a := connected(t, &mcp.CommandTransport{Command: asTheGuideSays(t, f.Console, f.Keys.Proposer)})
 	defer a.Close()
+	if is := a.InitializeResult().ServerInfo; is.Version != productVersion() || strings.Contains(is.Version, "/") {
+		t.Errorf("it is %s %q", is.Name, is.Version)
+	}
 	const tool = "refunds.refund_order"
 	if text := a.calls(t, "list_tools", `{"tool": "`+tool+`"}`, nil); !strings.Contains(text, "exclusiveMinimum") {
 		t.Errorf("the tool is %s", text)

@@ -29,7 +29,7 @@ func startTraces(ctx context.Context, env func(string) string, service string) (
 	if err != nil {
 		return nil, nil, fmt.Errorf("exporting traces: %w", err)
 	}
-	about, err := resource.New(ctx, resource.WithAttributes(attribute.String("service.name", service), attribute.String("service.version", versionText())),
+	about, err := resource.New(ctx, resource.WithAttributes(attribute.String("service.name", service), attribute.String("service.version", productVersion())),
 		resource.WithTelemetrySDK(), resource.WithFromEnv())
 	if err != nil {
 		return nil, nil, fmt.Errorf("describing this service for traces: %w", err)

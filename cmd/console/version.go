@@ -15,23 +15,29 @@ func version(_ context.Context, c *call) error {
 	return nil
 }
 
-// versionText tells the module's version, or the commit it was built from.
+// versionText is what console version prints.
 func versionText() string {
-	version := "(unknown)"
-	if info, ok := debug.ReadBuildInfo(); ok {
-		version = info.Main.Version
-		commit, changed := "", ""
-		for _, s := range info.Settings {
-			switch {
-			case s.Key == "vcs.revision":
-				commit = s.Value
-			case s.Key == "vcs.modified" && s.Value == "true":
-				changed = ", with changes"
-			}
-		}
-		if commit != "" {
-			version += " (commit " + commit[:min(12, len(commit))] + changed + ")"
+	return fmt.Sprintf("countersign %s, %s, %s/%s", productVersion(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+}
+
+// productVersion is the module's version, or the commit it was built from; what
+// other programs are told.
+func productVersion() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "(unknown)"
+	}
+	version, commit, changed := info.Main.Version, "", ""
+	for _, s := range info.Settings {
+		switch {
+		case s.Key == "vcs.revision":
+			commit = s.Value
+		case s.Key == "vcs.modified" && s.Value == "true":
+			changed = ", with changes"
 		}
 	}
-	return fmt.Sprintf("countersign %s, %s, %s/%s", version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	if commit != "" {
+		version += " (commit " + commit[:min(12, len(commit))] + changed + ")"
+	}
+	return version
 }

@@ -1,7 +1,9 @@
 package mcpserver
 
 import (
+	"bufio"
 	"encoding/json"
+	"io"
 	"net/http"
 	"strings"
 
@@ -17,14 +19,15 @@ const Path = "/mcp"
 // Handler serves the protocol as streamable HTTP. Every request carries an API
 // key of the console as its bearer token, and does what that key may do: the
 // handler has no key of its own and keeps no session, so there is none to take
-// over. Requests from web pages of another origin are refused, and so are those
+// over. A request is one message of at most action.MaxBodyBytes: what was once a
+// batch is refused, in every version of the protocol. Requests from web pages of another origin are refused, and so are those
 // that reach a loopback address under a name of somebody else.
 func Handler(console *execution.Client, o Options) http.Handler {
 	streamable := mcp.NewStreamableHTTPHandler(func(r *http.Request) *mcp.Server {
 		return New(console.As(bearer(r)), o)
 	}, &mcp.StreamableHTTPOptions{Stateless: true, JSONResponse: true, MaxRequestBodyBytes: action.MaxBodyBytes, PropagateRequestCancellation: true})
 	mux := http.NewServeMux()
-	mux.Handle(Path, http.NewCrossOriginProtection().Handler(withKey(streamable)))
+	mux.Handle(Path, http.NewCrossOriginProtection().Handler(withKey(oneMessage(streamable))))
 	return mux
 }
 
@@ -45,6 +48,35 @@ func withKey(next http.Handler) http.Handler {
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusUnauthorized)
 		w.Write(append(text, '\n')) // whoever asked may be gone
+	})
+}
+
+// oneMessage refuses JSON-RPC batches, which would make one request, small
+// enough, do thousands of things at a time. The protocol has none since 2025-06-18.
+func oneMessage(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body := bufio.NewReader(http.MaxBytesReader(w, r.Body, action.MaxBodyBytes))
+		first, err := body.ReadByte()
+		for err == nil && strings.ContainsRune(" \t\r\n", rune(first)) {
+			first, err = body.ReadByte()
+		}
+		if err == nil && first == '[' {
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(http.StatusBadRequest)
+			io.WriteString(w, `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Batches are not taken: send each message in a request of its own."}}`+"\n")
+			return
+		}
+		if err == nil {
+			err = body.UnreadByte()
+		}
+		if err != nil { // there is no body, or none that can be read: told by whoever reads it
+			body = bufio.NewReader(http.NoBody)
+		}
+		r.Body = struct {
+			io.Reader
+			io.Closer
+		}{body, r.Body}
+		next.ServeHTTP(w, r)
 	})
 }
 

@@ -240,6 +240,11 @@ func TestHTTPIsGuarded(t *testing.T) {
 	address := e.serve(mcpserver.Options{Entry: "chat"})
 	const body = `{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "list_tools", "arguments": {}}}`
 	good := e.key(e.Agent)
+	with := func(text string) func(*http.Request) {
+		return func(r *http.Request) {
+			r.Body, r.ContentLength = io.NopCloser(strings.NewReader(text)), int64(len(text))
+		}
+	}
 	for name, c := range map[string]struct {
 		change func(*http.Request)
 		status int
@@ -255,6 +260,12 @@ func TestHTTPIsGuarded(t *testing.T) {
 		"a name and its page": {func(r *http.Request) { r.Host = "evil.example"; r.Header.Set("Origin", "http://evil.example") }, 403, ""},
 		"a form":              {func(r *http.Request) { r.Header.Set("Content-Type", "text/plain") }, 415, ""},
 		"another place":       {func(r *http.Request) { r.URL.Path = "/v1/actions" }, 404, ""},
+		"a batch":             {with(" \n[" + body + "," + body + "]"), 400, "Batches are not taken"},
+		"a batch of old":      {func(r *http.Request) { with("[" + body + "]")(r); r.Header.Set("MCP-Protocol-Version", "2025-03-26") }, 400, "Batches are not taken"},
+		"room before it":      {with("\n\t " + body), 200, stage.SetPrice},
+		"nothing":             {with(""), 400, ""},
+		"too much":            {with(strings.Repeat(" ", action.MaxBodyBytes) + body), 400, ""},
+		"far too much":        {with(`{"jsonrpc": "2.0", "id": 1, "method": "` + strings.Repeat("x", action.MaxBodyBytes) + `"}`), 413, ""},
 	} {
 		r, err := http.NewRequest(http.MethodPost, address, strings.NewReader(body))
 		e.must(err)
