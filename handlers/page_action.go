@@ -66,7 +66,7 @@ func (s *server) look(r *http.Request, c caller) (actionView, error) {
 	if v.links, err = s.links(ctx, people.PersonViewer(v.viewer), a, snap.Now, v.lang); err != nil {
 		return v, err
 	}
-	if v.before, err = v.seen(ctx); err != nil {
+	if v.before, v.readBy, err = v.seen(ctx); err != nil {
 		return v, err
 	}
 	if v.reads, err = v.readings(ctx); err != nil {

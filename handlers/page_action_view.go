@@ -43,8 +43,9 @@ type actionView struct {
 	full     bool // asked to show everything
 	curl     string
 	outputs  outputs
-	before   json.RawMessage // what was read before people decide, as far as it may be seen
-	reads    []web.Snapshot  // everything that was read, likewise
+	before   json.RawMessage    // what was read before people decide, as far as it may be seen
+	readBy   *contract.Contract // of the tool that read it; nil when it is not here
+	reads    []web.Snapshot     // everything that was read, likewise
 }
 
 // page makes the view model. It decides nothing: what the viewer may do is in
@@ -53,7 +54,7 @@ func (v actionView) page(ctx context.Context) web.ActionPage {
 	c := v.tool.Contract
 	p := web.ActionPage{ID: v.a.ID, Status: v.status(), At: v.a.UpdatedAt, Effect: effectOf(c, v.lang, v.a.Payload),
 		Measure: measureOf(ctx, v.lang, v.tool, v.a), Title: web.Outside(titleOf(c, v.lang)), Tool: web.Outside(v.a.Tool),
-		ToolVersion: v.a.ToolVersion, Target: targetOf(v.a), Fields: fieldsOf(c, v.lang, v.a, v.before), RunSteps: runStepsOf(v.a),
+		ToolVersion: v.a.ToolVersion, Target: targetOf(v.a), Fields: v.fields(ctx), RunSteps: runStepsOf(v.a),
 		Who: v.who(), Why: v.why(ctx), Checks: v.checks(), Success: v.success(), Story: storyOf(v.a, v.events), Record: v.record(), Calls: shownCalls(v.a),
 		Paused: v.paused, Links: v.links}
 	if until, ok := v.a.DueAt(); ok && v.state().In(action.Proposed, action.Confirmed) {
@@ -274,8 +275,13 @@ func (v actionView) proof(ctx context.Context) *web.Proof {
 	}
 	for _, f := range findings {
 		if _, read := snapshots[f.Read]; read {
-			money := moneyRead(v.tool.Contract, v.a.Payload, f.Read, nil, nil)
-			p.ReadBack = append(p.ReadBack, web.ReadBack{Field: web.Outside(f.Field), Value: web.AmountValue(f.Observed, money[f.Field]), Holds: holdsWord(f.Holds), At: at[f.Read]})
+			k, err := v.outputs.contract(ctx, f.Read)
+			if err != nil {
+				return p
+			}
+			money := moneyRead(v.tool.Contract, v.a.Payload, f.Read, k, snapshots[f.Read])
+			label, _ := labelOf(k, v.lang, f.Field)
+			p.ReadBack = append(p.ReadBack, web.ReadBack{Field: label, Value: web.AmountValue(f.Observed, money[f.Field]), Holds: holdsWord(f.Holds), At: at[f.Read]})
 		}
 	}
 	p.NotProven = v.a.Terms.Verify && len(p.ReadBack) == 0 && v.a.State == action.Accepted

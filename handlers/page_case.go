@@ -51,7 +51,7 @@ func (s *server) lookAtCase(r *http.Request, c caller) (caseView, error) {
 		return v, err
 	}
 	v.events = v.events[:min(int(v.a.Version), len(v.events))] // what came after the snapshot belongs to the next look
-	if v.before, err = v.seen(ctx); err != nil {
+	if v.before, v.readBy, err = v.seen(ctx); err != nil {
 		return v, err
 	}
 	if v.persons, err = s.settlers(ctx, v.a); err != nil {

@@ -3,7 +3,6 @@ package handlers
 import (
 	"context"
 	"encoding/json"
-	"strings"
 
 	"countersign/action"
 	"countersign/action/contract"
@@ -100,7 +99,7 @@ func (v caseView) support() *web.SupportBlock {
 	}
 	b := &web.SupportBlock{Key: action.StepKey(a.ExecutionKey, a.CurrentStep()), Target: targetOf(a), From: a.Attempts[0].At, To: a.Attempts[len(a.Attempts)-1].SendBy}
 	if m := firstAmount(v.tool.Contract, a.Payload); len(m) > 0 {
-		b.Measure = web.MeasureMoney(web.Money{Amount: m[0].Text, Currency: m[0].Currency})
+		b.Measure = web.MeasureMoney(moneyOf(v.tool.Contract, m[0]))
 	}
 	for _, r := range a.Receipts {
 		if r.ProviderRef != "" {
@@ -212,7 +211,7 @@ func (v caseView) comparison(ctx context.Context, o outputs) (*web.Comparison, e
 		}
 		switch {
 		case f.Holds == action.HoldsTrue && len(forms) > 0:
-			out.Same = append(out.Same, web.Normalised{Label: label, Raw: raw, Forms: forms})
+			out.Same = append(out.Same, web.Normalised{Label: label, Forms: forms})
 		case f.Holds == action.HoldsTrue:
 		default:
 			money := moneyRead(v.tool.Contract, v.a.Payload, f.Source, k, f.Snapshot)[f.Field]
@@ -237,7 +236,7 @@ func labelOf(k *contract.Contract, lang, pointer string) (label web.Text, raw bo
 			return web.Outside(text), false
 		}
 	}
-	return web.Outside(strings.TrimPrefix(pointer, "/")), true
+	return web.FieldName(pointer), true
 }
 
 // shownValue is a value that a post-condition names, unless the contract of

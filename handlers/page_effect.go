@@ -43,7 +43,7 @@ func segmentText(s contract.Segment) string {
 	case s.Missing:
 		return "–"
 	case s.Currency != "":
-		return s.Text + " " + s.Currency
+		return web.Money{Amount: s.Text, Currency: s.Currency}.String()
 	}
 	return s.Text
 }
@@ -78,14 +78,27 @@ func measureOf(ctx context.Context, lang string, t *rule.Tool, a action.Action) 
 	if err == nil {
 		for _, m := range measures {
 			if m.OK && m.Text == "" {
-				return web.MeasureOf(m.Number, m.Unit.In(lang))
+				return web.MeasureOf(web.Computed{Name: m.Name.In(lang), Value: m.Number, Unit: m.Unit.In(lang), Change: m.Kind == contract.MeasureChange})
 			}
 		}
 	}
-	for _, amount := range t.Contract.Amounts(a.Payload) {
-		return web.MeasureMoney(web.Money{Amount: amount.Text, Currency: amount.Currency})
+	for _, amount := range firstAmount(t.Contract, a.Payload) {
+		return sumOf(t.Contract, lang, amount)
 	}
 	return nil
+}
+
+// sumOf is an amount of a payload, with its field's name.
+func sumOf(c *contract.Contract, lang string, amount contract.Amount) *web.Measure {
+	m := web.MeasureMoney(moneyOf(c, amount))
+	m.Name = web.Outside(c.Label(lang, amount.Pointer))
+	return m
+}
+
+// moneyOf is an amount as pages write it.
+func moneyOf(c *contract.Contract, amount contract.Amount) web.Money {
+	declared, _ := c.Money(amount.Pointer)
+	return web.Money{Amount: amount.Text, Currency: amount.Currency, MinorUnits: declared.MinorUnits}
 }
 
 // stakeOf is what an unknown outcome is about: the money that the contract
@@ -93,7 +106,7 @@ func measureOf(ctx context.Context, lang string, t *rule.Tool, a action.Action) 
 func stakeOf(ctx context.Context, lang string, t *rule.Tool, a action.Action) *web.Measure {
 	for _, amount := range firstAmount(t.Contract, a.Payload) {
 		if _, declared := t.Contract.Money(amount.Pointer); declared {
-			return web.MeasureMoney(web.Money{Amount: amount.Text, Currency: amount.Currency})
+			return sumOf(t.Contract, lang, amount)
 		}
 	}
 	return measureOf(ctx, lang, t, a)
@@ -124,8 +137,9 @@ func moneyRead(c *contract.Contract, payload []byte, tool string, reads *contrac
 func moneyIn(c *contract.Contract, doc []byte) map[string]web.Money {
 	found := map[string]web.Money{}
 	for _, amount := range c.Amounts(doc) {
-		declared, _ := c.Money(amount.Pointer)
-		found[amount.Pointer] = web.Money{Currency: amount.Currency, MinorUnits: declared.MinorUnits}
+		m := moneyOf(c, amount)
+		m.Amount = ""
+		found[amount.Pointer] = m
 	}
 	return found
 }

@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"context"
 	"encoding/json"
 	"regexp"
 	"strings"
@@ -10,16 +11,19 @@ import (
 	"countersign/web"
 )
 
-// fieldsOf lays out an action's payload against what was read before people
-// decide, or read back after it ran. Of what was read, seen is what may be seen.
-func fieldsOf(c *contract.Contract, lang string, a action.Action, seen json.RawMessage) web.FieldTable {
-	s := fieldSource(c, lang, a.Payload)
+// fields lays out an action's payload against what was read before people
+// decide, or read back after it ran.
+func (v actionView) fields(ctx context.Context) web.FieldTable {
+	c, a := v.tool.Contract, v.a
+	s := fieldSource(c, v.lang, a.Payload)
 	s.Left = web.Source{NotRead: true}
 	if before, ok := a.Before(); ok {
 		s.Left = web.Source{Name: systemOf(before.Tool), At: before.ObservedAt}
-		s.Now, s.Claims = comparable(c, a.Payload, seen)
+		var compared map[string]bool
+		s.Now, s.Claims, compared = comparable(c, a.Payload, v.before)
+		s.Beside = v.beside(ctx, before.Tool, compared)
 	} else {
-		_, s.Claims = comparable(c, a.Payload, nil)
+		_, s.Claims, _ = comparable(c, a.Payload, nil)
 	}
 	if a.State.In(action.Applied, action.Accepted) {
 		s.Kind = web.TableDone
@@ -30,6 +34,27 @@ func fieldsOf(c *contract.Contract, lang string, a action.Action, seen json.RawM
 	return web.NewFields(s)
 }
 
+// beside is what was read with a tool before people decide and stands in no
+// field of the payload, with what a success promises of it.
+func (v actionView) beside(ctx context.Context, tool string, compared map[string]bool) *web.Beside {
+	b := &web.Beside{Compared: compared, Promised: map[string]json.RawMessage{}}
+	b.Read = web.FieldSource{Payload: v.before, Label: map[string]web.Text{}, Mask: v.tool.Contract.Display.Mask,
+		Money: moneyRead(v.tool.Contract, v.a.Payload, tool, v.readBy, v.before)}
+	if v.readBy != nil {
+		describe(&b.Read, v.readBy, v.lang, v.before)
+	}
+	findings, err := v.tool.Rules.Postconditions(ctx, factsOf(v.a), map[string]json.RawMessage{tool: v.before})
+	if err != nil {
+		return b
+	}
+	for _, f := range findings {
+		if f.Read == tool && f.Expected != nil {
+			b.Promised[f.Field] = f.Expected
+		}
+	}
+	return b
+}
+
 // fieldSource is what every table of a payload has: labels, money, masks,
 // names and the schema's order.
 func fieldSource(c *contract.Contract, lang string, payload []byte) web.FieldSource {
@@ -38,16 +63,29 @@ func fieldSource(c *contract.Contract, lang string, payload []byte) web.FieldSou
 	for _, name := range c.Fields() {
 		s.Order = append(s.Order, "/"+escapePointer(name))
 	}
+	labels(s.Label, c, lang, payload)
 	for pointer := range web.Leaves(payload) {
-		if label := c.Label(lang, pointer); label != "" {
-			s.Label[pointer] = web.Outside(label)
-		}
 		if namesSomething(pointer) {
 			s.Names = append(s.Names, pointer)
 		}
 	}
 	s.Money = moneyIn(c, payload)
 	return s
+}
+
+// labels adds what a contract calls the places of a document, those on the way
+// to a value too.
+func labels(called map[string]web.Text, c *contract.Contract, lang string, doc []byte) {
+	for pointer := range web.Leaves(doc) {
+		for at := 1; at <= len(pointer); at++ {
+			if at < len(pointer) && pointer[at] != '/' {
+				continue
+			}
+			if label := c.Label(lang, pointer[:at]); label != "" {
+				called[pointer[:at]] = web.Outside(label)
+			}
+		}
+	}
 }
 
 func escapePointer(name string) string {
@@ -68,11 +106,12 @@ func readBack(a action.Action) (action.Observation, bool) {
 var expectsField = regexp.MustCompile(`^\s*value\s*==\s*payload\.([A-Za-z_][A-Za-z0-9_]*)\s*$`)
 
 // comparable finds, for the fields of a payload, what the snapshot says of
-// them now, and which fields are the program's claim of what stands now. A
+// them now, which fields are the program's claim of what stands now, and which
+// places of the snapshot were compared. A
 // post-condition says which field of the object a payload field becomes;
 // otherwise equal names are compared, and new_x and old_x with x.
-func comparable(c *contract.Contract, payload, snapshot []byte) (now, claims map[string]json.RawMessage) {
-	now, claims = map[string]json.RawMessage{}, map[string]json.RawMessage{}
+func comparable(c *contract.Contract, payload, snapshot []byte) (now, claims map[string]json.RawMessage, compared map[string]bool) {
+	now, claims, compared = map[string]json.RawMessage{}, map[string]json.RawMessage{}, map[string]bool{}
 	seen := map[string]json.RawMessage{}
 	if len(snapshot) > 0 {
 		seen = web.Leaves(snapshot)
@@ -86,17 +125,17 @@ func comparable(c *contract.Contract, payload, snapshot []byte) (now, claims map
 	for pointer := range web.Leaves(payload) {
 		name := strings.TrimPrefix(pointer, "/")
 		if old, ok := claimOf(name); ok {
-			claims[pointer] = seen["/"+old]
+			claims[pointer], compared["/"+old] = seen["/"+old], true
 			continue
 		}
 		for _, candidate := range []string{become[pointer], pointer, "/" + strings.TrimPrefix(name, "new_")} {
 			if value, ok := seen[candidate]; ok && candidate != "" {
-				now[pointer] = value
+				now[pointer], compared[candidate] = value, true
 				break
 			}
 		}
 	}
-	return now, claims
+	return now, claims, compared
 }
 
 // claimOf returns the field that old_x or current_x claims the value of.

@@ -51,25 +51,21 @@ func allowed(k *contract.Contract, output []byte) json.RawMessage {
 // describe adds what a contract says of the fields of an output.
 func describe(source *web.FieldSource, k *contract.Contract, lang string, output json.RawMessage) {
 	source.Mask = append(source.Mask, k.Display.Mask...)
-	for pointer := range web.Leaves(output) {
-		if label := k.Label(lang, pointer); label != "" {
-			source.Label[pointer] = web.Outside(label)
-		}
-	}
+	labels(source.Label, k, lang, output)
 }
 
 // seen is what was read before people decide, as far as the contract of what
-// read it lets it be seen; nil when nothing was read.
-func (v actionView) seen(ctx context.Context) (json.RawMessage, error) {
+// read it lets it be seen, and that contract; nil when nothing was read.
+func (v actionView) seen(ctx context.Context) (json.RawMessage, *contract.Contract, error) {
 	before, ok := v.a.Before()
 	if !ok {
-		return nil, nil
+		return nil, nil, nil
 	}
 	k, err := v.outputs.contract(ctx, before.Tool)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return allowed(k, before.Snapshot), nil
+	return allowed(k, before.Snapshot), k, nil
 }
 
 // answer is what the business system said to the latest request that
@@ -80,12 +76,10 @@ func (v actionView) answer() *web.Snapshot {
 		if r.Outcome != action.Success || len(r.Body) == 0 {
 			continue
 		}
-		source := web.FieldSource{Label: map[string]web.Text{}, Money: map[string]web.Money{}}
+		source := web.FieldSource{Label: map[string]web.Text{}}
 		body := allowed(v.tool.Contract, r.Body)
 		describe(&source, v.tool.Contract, v.lang, body)
-		for _, amount := range v.tool.Contract.Amounts(body) {
-			source.Money[amount.Pointer] = web.Money{Currency: amount.Currency}
-		}
+		source.Money = moneyIn(v.tool.Contract, body)
 		shown := web.NewSnapshots([]web.Reading{{At: r.At, Source: systemOf(v.a.Tool), Tool: v.a.Tool, Body: body}}, source)
 		if len(shown[0].Diff.Fields) == 0 {
 			return nil

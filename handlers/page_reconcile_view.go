@@ -61,7 +61,7 @@ func (s *server) differenceOf(r *http.Request, c caller, d triage.Difference) (w
 		}
 	}
 	for _, f := range d.Fields {
-		out.Fields = append(out.Fields, pairOf(tool.Contract, lang, f))
+		out.Fields = append(out.Fields, pairOf(tool.Contract, lang, f, d.Fields))
 	}
 	if e := d.Explained; e != nil {
 		out.Explained = &web.Explained{By: web.Outside(e.By.Name), At: e.At, Note: web.Outside(e.Note)}
@@ -84,19 +84,48 @@ func (s *server) differenceOf(r *http.Request, c caller, d triage.Difference) (w
 	return out, nil
 }
 
-// pairOf is one field of both sides, unless the contract hides it.
-func pairOf(k *contract.Contract, lang string, f triage.FieldCompared) web.FieldPair {
+// pairOf is one field of both sides, unless the contract hides it. What is
+// money in the payload is money there too, in the currency that they name.
+func pairOf(k *contract.Contract, lang string, f triage.FieldCompared, all []triage.FieldCompared) web.FieldPair {
 	pair := web.FieldPair{Same: f.Same}
 	if !strings.HasPrefix(f.Field, "/") {
 		pair.Other = f.Field
 	} else {
 		pair.Label, _ = labelOf(k, lang, f.Field)
 	}
-	pair.Ours, pair.Theirs = shownValue(k, f.Field, f.Ours, web.Money{}), shownValue(k, f.Field, f.Theirs, web.Money{})
+	ours, theirs := moneyCompared(k, f.Field, all)
+	pair.Ours, pair.Theirs = shownValue(k, f.Field, f.Ours, ours), shownValue(k, f.Field, f.Theirs, theirs)
 	for _, form := range f.Forms {
 		pair.Forms = append(pair.Forms, string(form))
 	}
 	return pair
+}
+
+// moneyCompared is in which currency a field is on either side; no money where
+// the contract does not say so. What is in cents there stands as it is.
+func moneyCompared(k *contract.Contract, field string, all []triage.FieldCompared) (ours, theirs web.Money) {
+	declared, is := k.Money(field)
+	if !is {
+		return ours, theirs
+	}
+	ours = web.Money{Currency: declared.Currency, MinorUnits: declared.MinorUnits}
+	theirs = ours
+	for _, other := range all {
+		if other.Field == declared.Currency || other.Field == "currency" {
+			for side, raw := range map[*string]json.RawMessage{&ours.Currency: other.Ours, &theirs.Currency: other.Theirs} {
+				if code := ""; json.Unmarshal(raw, &code) == nil && code != "" {
+					*side = code
+				}
+			}
+		}
+	}
+	if strings.HasPrefix(declared.Currency, "/") && ours.Currency == declared.Currency {
+		return web.Money{}, web.Money{} // nobody compared the currency
+	}
+	if by := k.Execution.Reconcile; by != nil && rule.InCents(by.Fields[field]) {
+		theirs = web.Money{}
+	}
+	return ours, theirs
 }
 
 // runFile is all that a run found, as CSV for a spreadsheet.

@@ -115,7 +115,7 @@ func ActionView(f Frame, p ActionPage) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = Say(p.Measure.words()).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = Say(p.Measure.named()).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

@@ -102,7 +102,6 @@ type Mismatch struct {
 // Normalised is a field whose values agree although they are written apart.
 type Normalised struct {
 	Label Text
-	Raw   bool
 	Forms []string // zone, decimals, exponent, absent
 }
 

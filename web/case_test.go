@@ -37,7 +37,7 @@ func TestEveryReadingShowsItsDifferenceToTheOneBeforeOfItsTool(t *testing.T) {
 		}
 		changed = append(changed, strings.Join(labels, " "))
 	}
-	if want := "a phone first|x first|||b a phone|"; strings.Join(changed, "|") != want {
+	if want := "A Phone first|X first|||B A Phone|"; strings.Join(changed, "|") != want {
 		t.Errorf("%q, want %q", strings.Join(changed, "|"), want)
 	}
 	for _, s := range got {

@@ -47,12 +47,14 @@ const (
 	Changed Group = iota
 	Same
 	Unread // nothing to compare with
+	Known  // read before people decide, and not in the payload
 )
 
 // Field is one row: a label, what stands now and what would stand after.
 type Field struct {
 	Label Text
-	Raw   bool // the label is the payload's own name, not a word
+	Path  Text // the payload's own name for it, as in items[0].sku
+	Raw   bool // the label only writes that name apart: nobody gave it another
 	Left  Value
 	Right Value
 	Group Group
@@ -79,6 +81,7 @@ type FieldTable struct {
 	Fields []Field
 	Full   string // where long values stand in full; "" when they do here
 	More   int    // fields that stand only there
+	Unsaid int    // what was read beside the payload and has no row
 }
 
 // Head is the beginning of a table, with where the rest and long values stand.
@@ -105,9 +108,22 @@ type FieldSource struct {
 	Order   []string // pointers in the order of the tool's schema; others follow
 	Left    Source
 	Right   Source
+	Beside  *Beside
 
 	names map[string]bool
 }
+
+// Beside is what was read before people decide, where the payload does not say
+// it too: they decide on it as well.
+type Beside struct {
+	Read     FieldSource                // Payload is what was read, as far as it may be seen
+	Compared map[string]bool            // pointers that a field of the payload is compared with
+	Promised map[string]json.RawMessage // what stands there if the action succeeds
+}
+
+// mostBeside is how many rows of it a table shows: all of it stands with the
+// readings.
+const mostBeside = 40
 
 // NewFields lays a payload out as a table: one row per leaf, none left out,
 // changed rows first. An unreadable payload gives one row with its text.
@@ -128,15 +144,25 @@ func NewFields(s FieldSource) FieldTable {
 	if t.Kind.whole() && s.Now != nil {
 		t.Fields = append(t.Fields, s.gone(t.Fields)...)
 	}
+	if t.Kind == TableVersions { // who compares contracts reads their own words
+		for i := range t.Fields {
+			t.Fields[i].Label, t.Fields[i].Raw = t.Fields[i].Path, true
+		}
+	}
+	tellApart(t.Fields)
+	if s.Beside != nil {
+		beside := s.Beside.fields()
+		tellApart(beside)
+		t.Unsaid = max(0, len(beside)-mostBeside)
+		t.Fields = append(t.Fields, beside[:len(beside)-t.Unsaid]...)
+	}
 	slices.SortStableFunc(t.Fields, func(a, b Field) int { return int(a.Group) - int(b.Group) })
 	return t
 }
 
 func (s FieldSource) field(l leaf) Field {
-	f := Field{Label: s.Label[l.pointer], Right: s.value(l.pointer, l.value), Group: Unread}
-	if f.Label.Empty() {
-		f.Label, f.Raw = Outside(l.path), true
-	}
+	f := s.named(l.pointer, l.path)
+	f.Right, f.Group = s.value(l.pointer, l.value), Unread
 	f.Right.words = !f.Raw
 	if raw, read := s.Now[l.pointer]; read && !s.masked(l.pointer) {
 		f.Left = s.value(l.pointer, decodeAny(raw))
@@ -198,10 +224,8 @@ func (s FieldSource) gone(have []Field) []Field {
 		if present[p] {
 			continue
 		}
-		f := Field{Label: s.Label[p], Left: s.value(p, decodeAny(s.Now[p])), Right: AbsentValue(), Group: Changed}
-		if f.Label.Empty() {
-			f.Label, f.Raw = Outside(pathOf(p)), true
-		}
+		f := s.named(p, pathOf(p))
+		f.Left, f.Right, f.Group = s.value(p, decodeAny(s.Now[p])), AbsentValue(), Changed
 		out = append(out, f)
 	}
 	return out

@@ -24,7 +24,7 @@ func TestChangedFieldsComeFirstAndNoneIsLeftOut(t *testing.T) {
 		Payload: []byte(`{"a":1,"b":{"c":"x","d":[1,2]},"e":[{"f":true}],"g":{},"h":[]}`),
 		Now:     map[string]json.RawMessage{"/a": []byte(`1.0`), "/b/c": []byte(`"y"`), "/b/d": []byte(`[1,2]`)},
 	})
-	if got, want := labelsOf(table), "b.c=0 a=1 b.d=1 e[0].f=2 g=2 h=2"; got != want {
+	if got, want := labelsOf(table), "B › c=0 A=1 B › d=1 E 1 › f=2 G=2 H=2"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
@@ -78,6 +78,13 @@ func TestMoney(t *testing.T) {
 			t.Errorf("%s %s: %s, want %s", c.amount, c.currency, got, c.want)
 		}
 	}
+	for _, c := range []struct{ m, want string }{{(Money{Amount: "99999", Currency: "EUR"}).String(), "99,999.00 EUR"},
+		{(Money{Amount: "1200", Currency: "JPY"}).String(), "1,200 JPY"}, {(Money{Amount: "-42", Currency: "EUR", MinorUnits: 3}).String(), "−42.000 EUR"},
+		{(Money{Amount: "42", Currency: "XQX", MinorUnits: 1}).String(), "42.0 XQX"}} {
+		if c.m != c.want {
+			t.Errorf("%s, want %s", c.m, c.want)
+		}
+	}
 	by, share, ok := difference("100.00", "105.00", 2)
 	if by != "+5.00" || share != "+5.0" || !ok {
 		t.Errorf("100 to 105 is %s, %s %%", by, share)
@@ -87,6 +94,9 @@ func TestMoney(t *testing.T) {
 	}
 	if by, _, _ := difference("0.1", "0.3", 0); by != "+0.2" {
 		t.Errorf("0.1 to 0.3 is %s", by)
+	}
+	if by, share, _ := difference("100000", "100000.01", 2); by != "+0.01" || share != "" {
+		t.Errorf("a cent on 100,000 is %s, %q %%", by, share)
 	}
 	table := NewFields(FieldSource{Payload: []byte(`{"amount":4800}`), Money: map[string]Money{"/amount": {}}})
 	if page := rendered(t, English, Fields(table)); !strings.Contains(page, "currency not stated") {
@@ -155,5 +165,62 @@ func TestALongContentSaysHowMuchIsShown(t *testing.T) {
 	}
 	if removed := rendered(t, English, Content(Payload{})); !strings.Contains(removed, "Removed after its retention time") {
 		t.Error("a removed content is not called removed")
+	}
+}
+
+func TestFieldsAreCalledByTheirWordsAndNeverAlike(t *testing.T) {
+	label := map[string]Text{"/items": Outside("Articles"), "/items/0": Outside("Article"), "/items/1": Outside("Article"), "/customer/phone": Outside("Phone"),
+		"/billing/phone": Outside("Phone"), "/new_price": Outside("New price")}
+	for payload, want := range map[string]string{
+		`{"new_price":1,"items":[{"sku":"a"},{"sku":"b"}]}`:                     "New price=2 Article 1 › sku=2 Article 2 › sku=2",
+		`{"customer":{"phone":"1"},"n":1}`:                                      "Phone=2 N=2",
+		`{"customer":{"phone":"1"},"billing":{"phone":"2"}}`:                    "customer.phone=2 billing.phone=2",
+		`{"toAccount":"1","customerID":"2","max-size":3,"Überweisung_an":"4"}`:  "To account=2 Customer ID=2 Max size=2 Überweisung_an=2",
+		`{"to_account":"1","toAccount":"2"}`:                                    "to_account=2 toAccount=2",
+		`{"lines":[{"unit_price":1}],"lines 1":{"unit price":2},"":3,"__":"x"}`: `lines[0].unit_price=2 lines 1.unit price=2 ""=2 __=2`,
+	} {
+		if got := labelsOf(NewFields(FieldSource{Payload: []byte(payload), Label: label})); got != want {
+			t.Errorf("%s: %s, want %s", payload, got, want)
+		}
+	}
+}
+
+func TestWhatWasReadStandsBesideThePayload(t *testing.T) {
+	eur := Money{Currency: "EUR", MinorUnits: 2}
+	table := NewFields(FieldSource{Payload: []byte(`{"order_id":"7"}`), Now: map[string]json.RawMessage{"/order_id": []byte(`"7"`)},
+		Beside: &Beside{Compared: map[string]bool{"/order_id": true}, Promised: map[string]json.RawMessage{"/status": []byte(`"cancelled"`), "/open": []byte(`true`)},
+			Read: FieldSource{Payload: []byte(`{"order_id":"7","status":"paid","open":true,"total":787,"pin":"1234","lines":[{"ref":"a","amount":-3,"memo":null},{"ref":"b","amount":42}]}`),
+				Money: map[string]Money{"/total": eur, "/lines/0/amount": eur, "/lines/1/amount": eur}, Mask: []string{"/pin"}}}})
+	if got, want := labelsOf(table), "Status=0 Order id=1 Open=1 Total=3 Pin=3 Lines 1=3 Lines 2=3"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	page := rendered(t, English, Fields(table))
+	for _, seen := range []string{"cancelled", "if it succeeds", "787.00 EUR", "−3.00 EUR", "42.00 EUR", "none", "4 more fields were read"} {
+		if !strings.Contains(page, seen) {
+			t.Errorf("%q is not shown", seen)
+		}
+	}
+	if strings.Contains(page, "1234") {
+		t.Error("a hidden value is shown")
+	}
+	long := NewFields(FieldSource{Payload: []byte(`{}`), Beside: &Beside{Read: FieldSource{Payload: []byte(`{"l":[` + strings.Repeat(`{"a":1},`, 99) + `{"a":1}]}`)}}})
+	if len(long.Fields) != mostBeside || long.Unsaid != 100-mostBeside {
+		t.Errorf("%d rows, %d are said to be elsewhere", len(long.Fields), long.Unsaid)
+	}
+}
+
+func TestOnlyChangesHaveAPlus(t *testing.T) {
+	for _, c := range []struct {
+		Computed
+		want string
+	}{
+		{Computed{"share of what was paid", 100, "%", false}, "share of what was paid 100.0 %"}, {Computed{"", 5, "%", true}, "+5.0 %"},
+		{Computed{"", -50.3, "%", true}, "−50.3 %"}, {Computed{"", 0, "%", true}, "0.0 %"}, {Computed{"", -0.0001, "%", true}, "−0.0001 %"},
+		{Computed{"", 1e-9, "%", true}, "0.0 %"}, {Computed{"", 0.04, "%", true}, "+0.04 %"}, {Computed{"order total", 787, "EUR", false}, "order total 787.00 EUR"},
+		{Computed{"", 0.1 + 0.2, "EUR", false}, "0.30 EUR"}, {Computed{"", 12, "EUR", true}, "+12.00 EUR"}, {Computed{"size", 1234, "bytes", false}, "size 1,234 bytes"},
+	} {
+		if got := MeasureOf(c.Computed).named().Plain(t.Context()); got != c.want {
+			t.Errorf("%+v: %s, want %s", c.Computed, got, c.want)
+		}
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"math/big"
 	"strconv"
 	"strings"
+
+	"golang.org/x/text/currency"
 )
 
 // Number writes a count of ours with thousands apart. Numbers from outside are
@@ -60,7 +62,7 @@ func (m Money) text() string {
 		return m.Amount
 	}
 	whole, fraction, _ := strings.Cut(m.Amount, ".")
-	if missing := m.MinorUnits - len(fraction); missing > 0 {
+	if missing := m.decimals() - len(fraction); missing > 0 {
 		fraction += strings.Repeat("0", missing)
 	}
 	if fraction == "" {
@@ -68,6 +70,26 @@ func (m Money) text() string {
 	}
 	return group(whole + "." + fraction)
 }
+
+// decimals is how many the currency is written with: those of ISO 4217, or
+// more where a contract says so.
+func (m Money) decimals() int {
+	decimals, _ := isoDecimals(m.Currency)
+	return max(decimals, m.MinorUnits)
+}
+
+// isoDecimals is how many decimals a currency of ISO 4217 has.
+func isoDecimals(code string) (decimals int, known bool) {
+	unit, err := currency.ParseISO(code)
+	if err != nil || code == "XXX" {
+		return 0, false
+	}
+	decimals, _ = currency.Standard.Rounding(unit)
+	return decimals, true
+}
+
+// String is the amount and its currency as they stand everywhere.
+func (m Money) String() string { return strings.TrimSpace(m.text() + " " + m.Currency) }
 
 // difference says how far two amounts are apart: "+5.00" and "+5.0 %"; the
 // share is empty when there is none.
@@ -82,6 +104,9 @@ func difference(before, after string, decimals int) (by, share string, ok bool) 
 	if a.Sign() != 0 {
 		part := new(big.Rat).Quo(diff, new(big.Rat).Abs(a))
 		share = signed(part.Mul(part, big.NewRat(100, 1)), 1)
+		if strings.Trim(share, "+−0.") == "" { // too small to be told in percent
+			share = ""
+		}
 	}
 	return by, share, true
 }
@@ -102,9 +127,12 @@ func signed(r *big.Rat, decimals int) string {
 // Measure is the one number of an action that a row shows at its right: an
 // amount, a change, a size.
 type Measure struct {
+	Name  Text   // what it is; empty when nobody says
 	Value string // as computed or canonicalized: "42.00", "+5.0"
 	Unit  Text   // "EUR", "%", "bytes"; empty with Money means not stated
 	Money bool
+
+	change bool // says itself what it is, where there is little room
 }
 
 // words is the number with its unit, or the remark that it has none.
@@ -118,20 +146,54 @@ func (m Measure) words() Msg {
 	return msg("list.single", "a", bold{m.Value})
 }
 
-// MeasureOf makes a measure that a contract computes, such as "+5.0" "%".
-func MeasureOf(value float64, unit string) *Measure {
-	text := strconv.FormatFloat(value, 'f', -1, 64)
-	if unit == "%" {
-		text = strconv.FormatFloat(value, 'f', 1, 64)
-		if value > 0 {
-			text = "+" + text
+// named is the number with its name before it.
+func (m Measure) named() Msg {
+	if m.Name.Empty() {
+		return m.words()
+	}
+	return msg("effect.named", "name", soft{m.Name}, "measure", m.words())
+}
+
+// Computed is a number that a contract computes.
+type Computed struct {
+	Name   string
+	Value  float64
+	Unit   string // a code of ISO 4217 makes it an amount of money
+	Change bool   // how far from what stands now: only these have a plus
+}
+
+// MeasureOf makes a measure of a number, such as "+5.0" "%".
+func MeasureOf(c Computed) *Measure {
+	m := &Measure{Name: Outside(c.Name), Unit: Outside(c.Unit), change: c.Change}
+	text := decimalText(c.Value, c.Unit == "%")
+	if _, isMoney := isoDecimals(c.Unit); isMoney {
+		text, m.Money = Money{Amount: text, Currency: c.Unit}.text(), true
+	} else {
+		text = group(text)
+	}
+	if c.Change && c.Value > 0 && strings.Trim(text, "0.,") != "" {
+		text = "+" + text
+	}
+	m.Value = text
+	return m
+}
+
+// decimalText writes a computed number with up to six decimals, a percentage
+// with one unless it would then look like none at all.
+func decimalText(value float64, percent bool) string {
+	if percent {
+		for decimals := 1; decimals <= 4; decimals++ {
+			if text := strconv.FormatFloat(value, 'f', decimals, 64); strings.Trim(text, "-0.") != "" {
+				return text
+			}
 		}
+		return "0.0"
 	}
-	sign := ""
-	if strings.HasPrefix(text, "+") {
-		sign, text = "+", text[1:]
+	text := strings.TrimSuffix(strings.TrimRight(strconv.FormatFloat(value, 'f', 6, 64), "0"), ".")
+	if strings.Trim(text, "-0.") == "" {
+		return "0"
 	}
-	return &Measure{Value: sign + group(text), Unit: Outside(unit)}
+	return text
 }
 
 // MeasureMoney makes a measure of an amount.

@@ -24,6 +24,7 @@ const (
 	valueMoney
 	valueList
 	valueEmpty // {} or []
+	valueRecord
 )
 
 // Value is one cell of a field table. The zero Value is "not read".
@@ -32,7 +33,14 @@ type Value struct {
 	text  Text // text, number, true or false, {} or []
 	money Money
 	list  []Value
-	words bool // truth values as words, for tools that label their fields
+	parts []NamedValue // of a record
+	words bool         // truth values as words, for tools that label their fields
+}
+
+// NamedValue is one field of an item that is shown in a line.
+type NamedValue struct {
+	Name  Text
+	Value Value
 }
 
 // AbsentValue is a field that was looked for and is not there.
@@ -159,6 +167,9 @@ func (v Value) plain(ctx context.Context) string {
 	case valueHidden:
 		return T(ctx, "value.hidden")
 	case valueNull:
+		if v.words {
+			return T(ctx, "value.none")
+		}
 		return "null"
 	case valueBool:
 		if v.words {
@@ -166,7 +177,7 @@ func (v Value) plain(ctx context.Context) string {
 		}
 		return v.text.s
 	case valueMoney:
-		return strings.TrimSpace(Outside(v.money.text()).Plain() + " " + v.money.Currency)
+		return Outside(v.money.String()).Plain()
 	case valueList:
 		parts := make([]string, len(v.list))
 		for i, e := range v.list {

@@ -133,7 +133,7 @@ func (c *Contract) checkDisplay(add adder) {
 	for pointer, money := range c.Display.Money {
 		c.needShown(join("/display/money", pointer), pointer, add)
 		if isPointer(money.Currency) {
-			c.needPlace(join("/display/money", pointer)+"/currency", money.Currency, add)
+			c.needShown(join("/display/money", pointer)+"/currency", money.Currency, add)
 		}
 	}
 	for pointer := range c.Display.Labels {
@@ -161,7 +161,7 @@ func (c *Contract) checkMask(at, mask string, add adder) {
 	name := splitPointer(mask)[0]
 	for _, m := range c.Display.Measures {
 		if strings.Contains(m.Value, "payload."+name) || strings.Contains(m.Value, "payload["+strconv.Quote(name)) {
-			add(at, "hides a value that the measure %q is computed from", m.Name)
+			add(at, "hides a value that the measure %q is computed from", m.Name.In("en"))
 		}
 	}
 }

@@ -193,10 +193,22 @@ type Display struct {
 
 // Measure is a number worth seeing first.
 type Measure struct {
-	Name  string `json:"name"`
-	Value string `json:"value"`
-	Unit  Text   `json:"unit,omitempty"`
+	Name  Text        `json:"name"`
+	Value string      `json:"value"`
+	Unit  Text        `json:"unit,omitempty"`
+	Kind  MeasureKind `json:"kind,omitempty"`
 }
+
+// MeasureKind says how a measure is written. Where a contract does not say, a
+// measure that takes what stands now from what is asked for is a change.
+type MeasureKind string
+
+// The kinds there are.
+const (
+	MeasureChange MeasureKind = "change" // with its sign: how far from what stands now
+	MeasureShare  MeasureKind = "share"  // a part of something, without a plus
+	MeasureAmount MeasureKind = "amount" // how much, in its unit
+)
 
 // Money says in which currency an amount is. Amounts are in major units.
 type Money struct {

@@ -56,6 +56,7 @@ type expr struct {
 	place   string // JSON Pointer of the payload field it is first about, "" when none
 
 	promised *expr // of "value == X": X; nil when it says something else
+	change   bool  // it takes what stands now from what is asked for
 }
 
 // compile checks one expression; problem is a sentence for its author, "" when
@@ -84,7 +85,7 @@ func compile(env *cel.Env, text string, want ...*cel.Type) (e expr, problem stri
 	if err != nil {
 		return expr{}, fmt.Sprintf("cannot be evaluated: %v", err), nil
 	}
-	return expr{text: text, program: program, place: firstPlace(tree.Expr())}, "", nil
+	return expr{text: text, program: program, place: firstPlace(tree.Expr()), change: takesBefore(tree.Expr())}, "", nil
 }
 
 const doublesHint = "Numbers from JSON are doubles: write 2.0 instead of 2, or double(…) around a whole number"
@@ -142,6 +143,28 @@ func (sizes) EstimateSize(checker.AstNode) *checker.SizeEstimate {
 
 func (sizes) EstimateCallCost(string, string, *checker.AstNode, []checker.AstNode) *checker.CallEstimate {
 	return nil
+}
+
+// takesBefore reports whether an expression subtracts a value that was read
+// from one of the payload.
+func takesBefore(root ast.Expr) bool {
+	found := false
+	ast.PreOrderVisit(root, ast.NewExprVisitor(func(e ast.Expr) {
+		if e.Kind() == ast.CallKind && e.AsCall().FunctionName() == operators.Subtract && len(e.AsCall().Args()) == 2 {
+			asked, stands := e.AsCall().Args()[0], e.AsCall().Args()[1]
+			found = found || names(asked, "payload") && !names(asked, "before") && names(stands, "before")
+		}
+	}))
+	return found
+}
+
+// names reports whether a variable stands in an expression.
+func names(root ast.Expr, variable string) bool {
+	found := false
+	ast.PreOrderVisit(root, ast.NewExprVisitor(func(e ast.Expr) {
+		found = found || e.Kind() == ast.IdentKind && e.AsIdent() == variable
+	}))
+	return found
 }
 
 // firstPlace is the JSON Pointer of the first payload field that an expression

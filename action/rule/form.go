@@ -52,14 +52,16 @@ func Same(promised, observed json.RawMessage, field string) (same bool, forms []
 		return false, nil
 	case a.Cmp(b) == 0:
 		return true, []Form{FormDecimals}
-	case inCents(name) && b.IsInt() && a.Mul(a, big.NewRat(100, 1)).Cmp(b) == 0:
+	case InCents(field) && b.IsInt() && a.Mul(a, big.NewRat(100, 1)).Cmp(b) == 0:
 		return true, []Form{FormExponent}
 	}
 	return false, nil
 }
 
-// inCents reports whether a name says that an amount is in hundredths.
-func inCents(name string) bool {
+// InCents reports whether the name of the field at a JSON Pointer says that its
+// amount is in hundredths.
+func InCents(field string) bool {
+	name := field[strings.LastIndex(field, "/")+1:]
 	words := strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return r == '_' || r == '-' })
 	return slices.Contains(words, "cents") || strings.HasSuffix(name, "Cents")
 }

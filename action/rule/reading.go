@@ -126,12 +126,13 @@ func (r *Rules) TerminalWhen(ctx context.Context, f Facts, object json.RawMessag
 
 // Measure is one number or word worth seeing first.
 type Measure struct {
-	Name   string
+	Name   contract.Text
 	Unit   contract.Text
-	OK     bool    // it could be computed
-	Why    string  // NotRead or Errored when it could not
-	Number float64 // finite; valid when Text is ""
-	Text   string  // of a measure that is not a number
+	Kind   contract.MeasureKind // "" when the contract neither says it nor computes a change
+	OK     bool                 // it could be computed
+	Why    string               // NotRead or Errored when it could not
+	Number float64              // finite; valid when Text is ""
+	Text   string               // of a measure that is not a number
 }
 
 // Measures computes the contract's measures.
@@ -142,7 +143,10 @@ func (r *Rules) Measures(ctx context.Context, f Facts) ([]Measure, error) {
 	}
 	var all []Measure
 	for i, m := range r.contract.Display.Measures {
-		measure := Measure{Name: m.Name, Unit: m.Unit}
+		measure := Measure{Name: m.Name, Unit: m.Unit, Kind: m.Kind}
+		if m.Kind == "" && r.measures[i].change {
+			measure.Kind = contract.MeasureChange
+		}
 		value, why := r.measures[i].eval(ctx, vars, unknown...)
 		measure.Why = why
 		switch v := value.(type) {

@@ -247,7 +247,7 @@ func TestMeasures(t *testing.T) {
 		{"name": "kind", "value": "payload.kind"}]}`)
 	payload := []byte(`{"kind":"x","list":[1,2],"new_price":105}`)
 	got, err := r.Measures(context.Background(), Facts{Payload: payload, Before: []byte(`{"price": 100}`)})
-	want := []Measure{{Name: "change", Unit: contract.Text{"": "%"}, OK: true, Number: 5}, {Name: "items", OK: true, Number: 2}, {Name: "kind", OK: true, Text: "x"}}
+	want := []Measure{{Name: contract.Text{"": "change"}, Kind: contract.MeasureChange, Unit: contract.Text{"": "%"}, OK: true, Number: 5}, {Name: contract.Text{"": "items"}, OK: true, Number: 2}, {Name: contract.Text{"": "kind"}, OK: true, Text: "x"}}
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, %v", got, err)
 	}

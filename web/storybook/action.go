@@ -102,7 +102,7 @@ func price(l web.Lang) web.ActionPage {
 	who := t(pick(l, "Li Na", "李娜"))
 	return web.ActionPage{
 		ID: actionID, Status: web.Status{State: web.Proposed}, ExpiresAt: in(11, 42),
-		Effect: sentence(pick(l, "SKU-4411 to 105.00", "SKU-4411 改为 105.00")), Measure: web.MeasureOf(5, "%"),
+		Effect: sentence(pick(l, "SKU-4411 to 105.00", "SKU-4411 改为 105.00")), Measure: web.MeasureOf(web.Computed{Value: 5, Unit: "%", Change: true}),
 		Title: t(pick(l, "Change a product’s price", "修改商品价格")), Tool: t("catalog.set_price"), ToolVersion: 3,
 		Target: web.NewTarget("product", "SKU-4411"),
 		Fields: web.NewFields(priceFields(l)),

@@ -112,7 +112,7 @@ func applied(l web.Lang) web.ActionPage {
 	p.Statement = &web.Statement{Level: "completed", AsOf: at(14, 6, 4)}
 	p.Proof = &web.Proof{Executions: 1, Attempts: 1,
 		Receipts: []web.Receipt{{Outcome: "SUCCESS", Proves: "completed", HTTPStatus: 200, Ref: t("op_77120"), At: at(14, 6, 2)}},
-		ReadBack: []web.ReadBack{{Field: t("/price"), Value: web.MoneyValue(web.Money{Amount: "105", Currency: "EUR", MinorUnits: 2}), Holds: "yes", At: at(14, 6, 4)}}}
+		ReadBack: []web.ReadBack{{Field: t("Price"), Value: web.MoneyValue(web.Money{Amount: "105", Currency: "EUR", MinorUnits: 2}), Holds: "yes", At: at(14, 6, 4)}}}
 	p.Story = append(p.Story,
 		web.Told{At: at(14, 5, 40), Kind: "decided", To: web.Confirmed, By: t("Ana Ruiz"), Approve: true, Revision: 1, Role: "support", Method: "password", Looked: 32 * time.Second, Note: t("Checked against the supplier list.")},
 		web.Told{At: at(14, 5, 58), Kind: "claimed", To: web.Executing, By: t("shop-1")},

@@ -98,8 +98,8 @@ func refundUnknown(l web.Lang) web.CasePage {
 		Asked:   r.Asked, LateUntil: at(14, 14, 0),
 		Object: &web.Comparison{Source: t("Shop orders"), At: at(13, 58, 4), Version: t("32"), Compared: 6, Differ: []web.Mismatch{
 			{Label: t(pick(l, "Refunded total", "已退金额")), Expected: web.MoneyValue(web.Money{Amount: "42.00", Currency: "EUR", MinorUnits: 2}), Observed: web.MoneyValue(web.Money{Amount: "0", Currency: "EUR", MinorUnits: 2})},
-			{Label: t("status"), Raw: true, Expected: web.TextValue(t("refunded")), Observed: web.TextValue(t("refund_pending")), Before: &paid},
-		}, Same: []web.Normalised{{Label: t("paid_at"), Raw: true, Forms: []string{"zone"}}, {Label: t("total"), Raw: true, Forms: []string{"decimals", "exponent"}}}},
+			{Label: t("Status"), Expected: web.TextValue(t("refunded")), Observed: web.TextValue(t("refund_pending")), Before: &paid},
+		}, Same: []web.Normalised{{Label: t("Paid at"), Forms: []string{"zone"}}, {Label: t("Total"), Forms: []string{"decimals", "exponent"}}}},
 		Block:     &web.TargetBlock{Scope: "target"},
 		Statement: &web.Statement{Level: "unknown", AsOf: Now()}, Key: key,
 		Support: &web.SupportBlock{Key: key.Key, Target: target, Measure: r.Measure, From: at(0, 14, 7), To: at(0, 14, 17), Zone: zone("Asia/Shanghai")},

@@ -118,9 +118,9 @@ func causes(l web.Lang) []web.CaseGroup {
 	flight := web.CaseRow{Item: item(100), Why: "lease-lapsed", Needs: true, Measure: web.MeasureMoney(web.Money{Amount: "290"}),
 		Effect: web.Effect{Title: web.Outside("Book flight"), Parts: []web.Part{part("flight_number", "HAT069"), part("passenger", "Aarav Ahmed")}},
 		Key:    web.KeyLife{Key: "exk_01KB7W2N8V0000", Until: at(13, 0, 0)}}
-	price := web.CaseRow{Item: item(101), Why: "mismatch", Needs: true, Measure: web.MeasureOf(-50.3, "%"), Effect: sentence(pick(l, "SKU-2087 to 89.00", "SKU-2087 改为 89.00")),
+	price := web.CaseRow{Item: item(101), Why: "mismatch", Needs: true, Measure: web.MeasureOf(web.Computed{Value: -50.3, Unit: "%", Change: true}), Effect: sentence(pick(l, "SKU-2087 to 89.00", "SKU-2087 改为 89.00")),
 		Key: web.KeyLife{Until: Now().Add(22*time.Hour + 31*time.Minute)}, Asked: web.Asked{Possible: true, Times: 6, Budget: 6, Last: at(3, 1, 0), Found: web.FoundHappened}}
-	note := web.CaseRow{Item: item(102), Why: "deadline", Needs: true, Effect: sentence(pick(l, "Send “公告” to conversation 8841", "向会话 8841 发送“公告”")), Measure: web.MeasureOf(6, "bytes"),
+	note := web.CaseRow{Item: item(102), Why: "deadline", Needs: true, Effect: sentence(pick(l, "Send “公告” to conversation 8841", "向会话 8841 发送“公告”")), Measure: web.MeasureOf(web.Computed{Value: 6, Name: "size", Unit: "bytes"}),
 		Asked: web.Asked{Possible: true, Times: 6, Budget: 6, Last: at(2, 44, 0), Found: web.FoundUnclear}, Holder: web.Outside("Tom")}
 	one := func(r web.CaseRow) web.CaseGroup {
 		return web.CaseGroup{Why: r.Why, Rows: []web.CaseRow{r}, Op: "op_one"}
