@@ -146,7 +146,7 @@ r AS (
     UPDATE reconciliations SET version = version + 1, state = $3, cursor = $4, tries = $5, problem = $6, offer_at = $7, compared = $8, totals = $9,
         progress_at = CASE WHEN $5 > 0 THEN progress_at ELSE n.at END,
         ended_at = CASE WHEN $3 IN ('done', 'given_up') THEN n.at END
-    FROM n WHERE reconciliations.id = $1 AND version = $2 RETURNING reconciliations.id, tool),
+    FROM n WHERE reconciliations.id = $1 AND version = $2 RETURNING reconciliations.id, tool, pages),
 d AS (
     INSERT INTO reconciliation_differences (run_id, key, class, tool, scope, action_id, case_id, digest, detail,
         explained_at, explained_by, explained_name, explained_note, explained_run)
@@ -157,6 +157,9 @@ d AS (
         SELECT p.explained_at, p.explained_by, p.explained_name, p.explained_note, p.explained_run FROM reconciliation_differences p
         WHERE p.tool = $11 AND p.key = f.key AND p.digest = f.digest AND p.explained_at IS NOT NULL ORDER BY p.explained_at LIMIT 1) s ON true
     ON CONFLICT (run_id, key) DO NOTHING),
+p AS (
+    INSERT INTO reconciliation_pages (run_id, page_id, number, hash, items, client_id, at)
+    SELECT r.id, $13, r.pages + 1, $14, 0, $15, n.at FROM r, n WHERE $13 <> ''),
 e AS (
     INSERT INTO events (subject, version, op, kind, by_kind, by_id, by_name, by_role, by_method, from_state, to_state, at, data)
     SELECT 'reconciliation:' || r.id, (SELECT coalesce(max(version), 0) + 1 FROM events WHERE subject = 'reconciliation:' || $1),
@@ -174,9 +177,10 @@ type foundRow struct {
 	Detail   string `json:"detail"`
 }
 
-// SaveRun moves a reconciliation on by one version. False when its version is
-// not the one that it was read with.
-func (db *DB) SaveRun(ctx context.Context, r triage.Run, found []triage.Difference) (bool, error) {
+// SaveRun moves a reconciliation on by one version, with a page that was reported
+// and does not count, unless it has no id. False when the version is not the one
+// that it was read with.
+func (db *DB) SaveRun(ctx context.Context, r triage.Run, found []triage.Difference, page triage.StoredPage) (bool, error) {
 	totals, err := json.Marshal(r.Totals)
 	if err != nil {
 		return false, fmt.Errorf("encoding totals: %w", err)
@@ -197,5 +201,6 @@ func (db *DB) SaveRun(ctx context.Context, r triage.Run, found []triage.Differen
 	if err != nil {
 		return false, fmt.Errorf("encoding the event: %w", err)
 	}
-	return db.changed(ctx, saveRunSQL, r.ID, r.Version, r.State, r.Cursor, r.Tries, r.Problem, r.OfferAt, r.Compared, string(totals), string(list), r.Tool, string(data))
+	return db.changed(ctx, saveRunSQL, r.ID, r.Version, r.State, r.Cursor, r.Tries, r.Problem, r.OfferAt, r.Compared, string(totals), string(list), r.Tool, string(data),
+		page.PageID, page.Hash, page.By.ID)
 }

@@ -165,9 +165,10 @@ type RunStore interface {
 	Run(ctx context.Context, id string) (Run, time.Time, error)
 	// OpenRuns returns the runs that go on, oldest first.
 	OpenRuns(ctx context.Context, limit int) ([]Run, time.Time, error)
-	// SaveRun moves a run on by one version, with what was found on the way.
-	// False when somebody else has moved it.
-	SaveRun(ctx context.Context, r Run, found []Difference) (bool, error)
+	// SaveRun moves a run on by one version, with what was found on the way, or
+	// the page that was reported and does not count. False when somebody else has
+	// moved it.
+	SaveRun(ctx context.Context, r Run, found []Difference, page StoredPage) (bool, error)
 	// Explain records what a person says of a difference. It returns what
 	// stands afterwards, which somebody else may have said; NotFound when there
 	// is no such difference.

@@ -92,33 +92,28 @@ func (r *Reconciler) TakePage(ctx context.Context, client people.Client, runID s
 	if err := p.check(tool.Contract.Execution.Reconcile); err != nil {
 		return Run{}, err
 	}
-	content, err := json.Marshal(p)
+	content, err := json.Marshal([]any{client.ID, p})
 	if err != nil {
 		return Run{}, fmt.Errorf("encoding a page: %w", err)
 	}
-	hash := action.ContentHash(content)
-	if done, err := r.tookPage(ctx, runID, p.PageID, hash); done || err != nil {
+	page := StoredPage{RunID: runID, PageID: p.PageID, Hash: action.ContentHash(content), Cursor: p.Cursor, Next: p.Next, By: client.By(), Items: p.Items}
+	if done, err := r.tookPage(ctx, page); done || err != nil {
 		return run, err
 	}
 	if !run.State.Listing() || run.Cursor != p.Cursor {
 		return Run{}, overtaken()
 	}
-	switch {
-	case p.Error != "":
-		return r.failedPage(ctx, run, now, p.Error)
-	case p.Next != "" && p.Next == p.Cursor:
-		return r.giveUp(ctx, run, "The list goes in a circle: a page names itself as the next.")
-	case run.Listed+int64(len(p.Items)) > maxListed:
-		return r.giveUp(ctx, run, fmt.Sprintf("The list has more than %d operations. Compare shorter windows.", maxListed))
-	case run.Pages >= maxPages:
-		return r.giveUp(ctx, run, fmt.Sprintf("The list has more than %d pages. If it does not go in a circle, compare shorter windows.", maxPages))
+	var added bool
+	if stop := run.ends(p); p.Error != "" || stop != "" {
+		added, err = r.runs.SaveRun(ctx, run.without(p, stop, now), nil, page)
+	} else {
+		added, err = r.staging.AddPage(ctx, page)
 	}
-	added, err := r.staging.AddPage(ctx, StoredPage{RunID: runID, PageID: p.PageID, Hash: hash, Cursor: p.Cursor, Next: p.Next, By: client.By(), Items: p.Items})
 	if err != nil {
 		return Run{}, err
 	}
 	if !added { // somebody else has moved the run, or this very request has before its answer was lost
-		done, err := r.tookPage(ctx, runID, p.PageID, hash)
+		done, err := r.tookPage(ctx, page)
 		if err == nil && !done {
 			err = overtaken()
 		}
@@ -134,10 +129,10 @@ func overtaken() error {
 	return action.Refuse(action.WrongState, "The run does not wait for this page: another executor has reported it, or the run is over.").Because("page")
 }
 
-// tookPage reports whether a run has this very page.
-func (r *Reconciler) tookPage(ctx context.Context, runID, pageID, hash string) (bool, error) {
-	known, err := r.staging.Page(ctx, runID, pageID)
-	if err == nil && known != "" && known != hash {
+// tookPage reports whether a run has this very page, from the same client.
+func (r *Reconciler) tookPage(ctx context.Context, p StoredPage) (bool, error) {
+	known, err := r.staging.Page(ctx, p.RunID, p.PageID)
+	if err == nil && known != "" && known != p.Hash {
 		err = action.Refuse(action.IdempotencyKeyInUse, "This page_id was another page's.").At("/page_id", "was sent with other content")
 	}
 	return known != "", err
@@ -180,9 +175,28 @@ func (p Listed) check(by *contract.Reconcile) error {
 	return nil
 }
 
-// failedPage notes that a page could not be read, and has it tried again later.
-func (r *Reconciler) failedPage(ctx context.Context, run Run, now time.Time, why string) (Run, error) {
-	run.Tries, run.Problem = run.Tries+1, why
-	run.OfferAt = now.Add(min(mostRetry, firstRetry<<min(run.Tries-1, 10)))
-	return r.save(ctx, run, nil)
+// ends says why no page of the list can be counted any more, or "".
+func (r Run) ends(p Listed) string {
+	switch {
+	case p.Error != "":
+	case p.Next != "" && p.Next == p.Cursor:
+		return "The list goes in a circle: a page names itself as the next."
+	case r.Listed+int64(len(p.Items)) > maxListed:
+		return fmt.Sprintf("The list has more than %d operations. Compare shorter windows.", maxListed)
+	case r.Pages >= maxPages:
+		return fmt.Sprintf("The list has more than %d pages. If it does not go in a circle, compare shorter windows.", maxPages)
+	}
+	return ""
+}
+
+// without is the run after a page that does not count: given up, or tried again
+// later when the page could not be read.
+func (r Run) without(p Listed, stop string, now time.Time) Run {
+	if stop != "" {
+		r.State, r.Problem = RunGivenUp, stop
+		return r
+	}
+	r.Tries, r.Problem = r.Tries+1, p.Error
+	r.OfferAt = now.Add(min(mostRetry, firstRetry<<min(r.Tries-1, 10)))
+	return r
 }

@@ -147,7 +147,7 @@ func (r *Reconciler) giveUp(ctx context.Context, run Run, why string) (Run, erro
 }
 
 func (r *Reconciler) save(ctx context.Context, run Run, found []Difference) (Run, error) {
-	saved, err := r.runs.SaveRun(ctx, run, found)
+	saved, err := r.runs.SaveRun(ctx, run, found, StoredPage{})
 	if err == nil && !saved {
 		err = overtaken()
 	}

@@ -210,12 +210,12 @@ type flaky struct {
 	deaths int
 }
 
-func (f *flaky) SaveRun(ctx context.Context, r triage.Run, found []triage.Difference) (bool, error) {
+func (f *flaky) SaveRun(ctx context.Context, r triage.Run, found []triage.Difference, p triage.StoredPage) (bool, error) {
 	if f.deaths > 0 {
 		f.deaths--
 		return false, errors.New("the console is gone")
 	}
-	return f.RunStore.SaveRun(ctx, r, found)
+	return f.RunStore.SaveRun(ctx, r, found, p)
 }
 
 func TestAConsoleThatDiesHasSaidNothingTwice(t *testing.T) {
@@ -326,6 +326,14 @@ func TestSweepsLeaveNoGapAndGiveUpVisibly(t *testing.T) {
 	if failed.State != triage.RunWaiting || failed.Problem != "the system is away" || len(offers(s.Console)) != 0 || len(offers(soon)) != 1 {
 		t.Errorf("after a failure: %+v", failed)
 	}
+	again, err := s.Reconciler.TakePage(background(), s.Executor, run.ID, triage.Listed{PageID: "p", Error: "the system is away"})
+	if must(t, err); again.Tries != 1 || !again.OfferAt.Equal(failed.OfferAt) {
+		t.Errorf("the same failure was counted twice: %+v", again)
+	}
+	_, err = s.Reconciler.TakePage(background(), s.Executor, run.ID, triage.Listed{PageID: "p", Error: "it is still away"})
+	s.Refused(err, action.IdempotencyKeyInUse)
+	_, err = late.Reconciler.TakePage(background(), s.Executor, third.ID, triage.Listed{PageID: "p", Cursor: "two", Next: "two"})
+	must(t, err) // of what was given up with it
 	if run = stepped(s, late, run); run.State != triage.RunGivenUp || run.Problem != "the system is away" {
 		t.Errorf("in the end: %s, %q", run.State, run.Problem)
 	}
