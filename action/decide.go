@@ -44,6 +44,12 @@ func Decide(s Snapshot, c Command) (Transition, error) {
 	return c.decide(s)
 }
 
+// same reports whether who repeats a command is who gave it. The system is one,
+// whatever it was about when it did.
+func (b By) same(left Event) bool {
+	return b.Kind == left.By.Kind && (b.Kind == BySystem || b.ID == left.By.ID)
+}
+
 // reused refuses an id that was used before for something else.
 func reused(same bool) error {
 	if same {

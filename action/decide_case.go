@@ -287,7 +287,12 @@ func (a Action) hasAnswer(ref string) bool {
 func (c Confirm) op() string { return c.Op }
 
 func (c Confirm) again(_ Snapshot, left Event) error {
-	return reused(readData[judged](left).Confirms == c.Agree)
+	var d judged
+	var b textBody
+	if err := unmarshalBoth(left, &d, &b); err != nil {
+		return err
+	}
+	return reused(c.By.same(left) && d.Confirms == c.Agree && b.Note == c.Note)
 }
 
 func (c Confirm) decide(s Snapshot) (Transition, error) {

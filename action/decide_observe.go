@@ -8,7 +8,7 @@ func (c AddObservation) again(_ Snapshot, left Event) error {
 	if err := unmarshalBoth(left, &d, &b); err != nil {
 		return err
 	}
-	return reused(d.Observation.Tool == c.Observation.Tool && d.Observation.Step == c.Observation.Step && d.Observation.ObservedAt.Equal(c.Observation.ObservedAt) &&
+	return reused(c.By.same(left) && d.Observation.Tool == c.Observation.Tool && d.Observation.Step == c.Observation.Step && d.Observation.ObservedAt.Equal(c.Observation.ObservedAt) &&
 		equalJSON(b.Snapshot, c.Observation.Snapshot) && b.Error == c.Observation.Error)
 }
 

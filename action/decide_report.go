@@ -15,7 +15,7 @@ func (c AddReceipt) again(_ Snapshot, left Event) error {
 		return err
 	}
 	was, now := d.Receipt, c.Receipt
-	return reused(was.AttemptID == now.AttemptID && was.Claimed == now.Claimed &&
+	return reused(c.By.same(left) && was.AttemptID == now.AttemptID && was.Claimed == now.Claimed &&
 		was.ClaimedProves == now.ClaimedProves && was.ClaimedCode == now.ClaimedCode && was.HTTPStatus == now.HTTPStatus &&
 		was.ProviderRef == now.ProviderRef && was.ObjectVersionAfter == now.ObjectVersionAfter && equalJSON(b.Body, now.Body))
 }

@@ -85,7 +85,12 @@ func (s Snapshot) live(client, claimID string) error {
 
 func (c Renew) op() string { return c.Op }
 
-func (c Renew) again(s Snapshot, _ Event) error { return s.live(c.By.ID, c.ClaimID) }
+func (c Renew) again(s Snapshot, left Event) error {
+	if err := reused(c.By.same(left) && readData[claimed](left).Claim.ID == c.ClaimID); err != nil {
+		return err
+	}
+	return s.live(c.By.ID, c.ClaimID)
+}
 
 func (c Renew) decide(s Snapshot) (Transition, error) {
 	if err := s.live(c.By.ID, c.ClaimID); err != nil {
@@ -100,7 +105,7 @@ func (c Renew) decide(s Snapshot) (Transition, error) {
 
 func (c Release) op() string { return c.Op }
 func (c Release) again(_ Snapshot, left Event) error {
-	return reused(left.By.ID == c.By.ID && readData[ended](left).Code == c.Code)
+	return reused(c.By.same(left) && readData[ended](left).Code == c.Code)
 }
 
 func (c Release) decide(s Snapshot) (Transition, error) {
@@ -148,7 +153,7 @@ func (c StartAttempt) op() string { return "attempt:" + c.AttemptID }
 
 func (c StartAttempt) again(_ Snapshot, left Event) error {
 	t := readData[attempted](left).Attempt
-	return reused(left.By.ID == c.By.ID && t.ClaimID == c.ClaimID && t.Step == c.Step && t.Fingerprint == c.Fingerprint)
+	return reused(c.By.same(left) && t.ClaimID == c.ClaimID && t.Step == c.Step && t.Fingerprint == c.Fingerprint)
 }
 
 func (c StartAttempt) decide(s Snapshot) (Transition, error) {

@@ -14,8 +14,8 @@ func (c AddEvidence) again(s Snapshot, left Event) error {
 		return err
 	}
 	was, now := d.Found, c.found(s.Action)
-	was.Wire, now.Wire = Wire{}, Wire{} // another executor may say the same
-	return reused(was == now && equalJSON(b.Snapshot, c.Snapshot))
+	was.Wire, now.Wire = Wire{}, Wire{} // it may have taken longer the second time
+	return reused(c.By.same(left) && was == now && equalJSON(b.Snapshot, c.Snapshot))
 }
 
 // found is the answer for what it is worth.
@@ -147,6 +147,9 @@ func (c StartRetry) op() string { return "retry:" + c.ClaimID }
 func (c StartRetry) again(s Snapshot, left Event) error {
 	if left.By.ID != c.By.ID {
 		return Refuse(AlreadyClaimed, "Another executor has picked up this retry.")
+	}
+	if err := s.bound(c.ProposalHash, c.ObjectVersion); err != nil {
+		return err
 	}
 	return s.live(c.By.ID, c.ClaimID)
 }

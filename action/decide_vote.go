@@ -12,7 +12,12 @@ const DefaultRole = "support"
 func (c Vote) op() string { return c.Op }
 
 func (c Vote) again(_ Snapshot, left Event) error {
-	if d := readData[decided](left); d.Approve == c.Approve && d.ProposalHash == c.ProposalHash {
+	var was decided
+	var b textBody
+	if err := unmarshalBoth(left, &was, &b); err != nil {
+		return err
+	}
+	if d := was.Decision; c.By.same(left) && d.Approve == c.Approve && d.ProposalHash == c.ProposalHash && d.ReasonCode == c.ReasonCode && b.Note == c.Note {
 		return nil
 	}
 	return c.twice()

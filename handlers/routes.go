@@ -143,7 +143,7 @@ func executorRoutes(executor access) []route {
 			about:   "Take a confirmation for one executor process. At most one claim is live. Repeating it gives the same answer while it is.",
 			refuses: changing(append(bound, action.AlreadyClaimed, action.LeaseLost, action.TargetBlocked, action.Paused, action.BudgetExhausted)...)}},
 		{post, "/v1/actions/{id}/lease", "renew", executor, (*server).renew, 0, &call{status: 200, body: api.Renew{}, answer: api.Lease{},
-			about: "Extend a live claim.", refuses: changing(action.LeaseLost)}},
+			about: "Extend a live claim.", refuses: changing(action.LeaseLost, action.IdempotencyKeyInUse)}},
 		{post, "/v1/actions/{id}/release", "release", executor, (*server).release, 0, &call{status: 200, body: api.Release{}, answer: api.Action{},
 			about: "Give a claim back before any attempt. With a code: the action cannot run, and fails.", refuses: changing(action.LeaseLost, action.AttemptOpen, action.IdempotencyKeyInUse)}},
 		{post, "/v1/actions/{id}/attempts", "startAttempt", executor, (*server).startAttempt, 0, &call{status: 201, body: api.Attempt{}, answer: api.AttemptStarted{},
