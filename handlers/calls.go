@@ -128,7 +128,7 @@ func (s *server) writeCallsOf(ctx context.Context, out io.Writer, a action.Actio
 // callOf is one line of the record. Contents are there by their digests only,
 // but for the parameters of an attempt, without what the contract hides.
 func callOf(tool *rule.Tool, a action.Action, c action.Call, now time.Time) api.Call {
-	line := api.Call{CallID: c.ID, Kind: c.Kind, ActionID: a.ID, TaskID: orNull(a.TaskID), RequestID: a.RequestID, Tool: c.Tool, Step: orNull(c.Step),
+	line := api.Call{CallID: c.ID, Kind: c.Kind, ActionID: a.ID, TaskID: orNull(a.TaskID), RequestID: a.RequestID, TraceID: orNull(traceID(a.Trace)), Tool: c.Tool, Step: orNull(c.Step),
 		ParametersDigest: a.PayloadHash, Fingerprint: orNull(c.Digest), ActorID: a.Actor.ID, Proposer: a.Client.ID, Executor: orNull(c.By.ID), At: c.At.UTC(),
 		Result: c.Result, Code: orNull(c.Code), ProviderRef: orNull(c.RequestID), Final: api.CallFinal{State: string(a.StateAt(now)), Target: apiTarget(a.Target),
 			HandlerExecutions: a.Executions(), ObjectVersion: orNull(a.Produced()), CaseID: orNull(a.CaseID())}}

@@ -49,7 +49,8 @@ func (e *env) traced(request string) api.Action {
 	body := proposal(refundOnce, stage.Product(), 105)
 	body["payload"].(map[string]any)["customer"] = map[string]any{"phone": "0170-5550199", "name": "Lin"}
 	body["task_id"] = e.task(api.TaskLimits{Writes: new(5)}).ID
-	a := into[api.Action](e.post(people.RoleProposer, "/v1/actions", body, "Idempotency-Key", action.NewID("key"), "X-Request-Id", request).want(201))
+	a := into[api.Action](e.post(people.RoleProposer, "/v1/actions", body, "Idempotency-Key", action.NewID("key"), "X-Request-Id", request,
+		"traceparent", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01").want(201))
 	e.Approve(e.Read(a.ID), e.Mia)
 	a = into[api.Action](e.get(people.RoleProposer, "/v1/actions/"+a.ID).want(200))
 	observe := func(tool string, snapshot string, o api.Observation) {
@@ -92,7 +93,7 @@ func TestB10_TheRecordOfEveryCall(t *testing.T) {
 			t.Errorf("call %d: %+v", i, c)
 		}
 		if c.ActionID != a.ID || valueOr(c.TaskID) != e.Read(a.ID).TaskID || c.RequestID != "chat-8841-turn-3" || c.ParametersDigest != a.PayloadHash || c.ActorID != "u-17" ||
-			c.Proposer != e.Agent.ID || valueOr(c.Executor) != e.Executor.ID || c.At.IsZero() {
+			c.Proposer != e.Agent.ID || valueOr(c.TraceID) != "4bf92f3577b34da6a3ce929d0e0e4736" || valueOr(c.Executor) != e.Executor.ID || c.At.IsZero() {
 			t.Errorf("call %d is not told whose it is: %+v", i, c)
 		}
 		if c.Final.State != "result_unknown" || c.Final.HandlerExecutions != 1 || valueOr(c.Final.CaseID) != *a.CaseID || c.Final.Target == nil {

@@ -59,3 +59,12 @@ func traceparent(ctx context.Context) string {
 	propagation.TraceContext{}.Inject(ctx, carrier)
 	return carrier["traceparent"]
 }
+
+// traceID is the trace that a traceparent names; "" for none.
+func traceID(traceparent string) string {
+	ctx := propagation.TraceContext{}.Extract(context.Background(), propagation.MapCarrier{"traceparent": traceparent})
+	if of := trace.SpanContextFromContext(ctx); of.HasTraceID() {
+		return of.TraceID().String()
+	}
+	return ""
+}

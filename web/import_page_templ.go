@@ -662,7 +662,7 @@ func importRow(r ImportRow) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		for i, line := range r.Lines {
-			if i > 0 {
+			if i > 0 && r.Lines[i-1].Ref.Empty() {
 				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 48, "<br>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err

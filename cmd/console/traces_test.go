@@ -106,8 +106,8 @@ func (c *collector) of(trace string) map[string]span {
 }
 
 // One trace, which the proposing program began, holds what console, executor and
-// business system did for one refund, hours later or not; and nothing of what it
-// was about.
+// business system did for one refund, hours later or not, its callback too; and
+// nothing of what it was about.
 func TestOneTraceHoldsARefund(t *testing.T) {
 	t.Parallel()
 	spans := &collector{}
@@ -116,7 +116,7 @@ func TestOneTraceHoldsARefund(t *testing.T) {
 	p, f := startDemoWith(t, environment{"OTEL_EXPORTER_OTLP_ENDPOINT": receiver.URL, "OTEL_BSP_SCHEDULE_DELAY": "200"}, dataFolder(t), "--no-traffic")
 	const trace, parent = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, f.Console+"/v1/actions", strings.NewReader(
-		`{"tool":"refunds.refund_order","actor":{"id":"u-anna-schmidt"},"payload":{"order_id":"10082","amount":3.10,"reason":"a secret of the customer"}}`))
+		`{"tool":"refunds.refund_order","actor":{"id":"u-anna-schmidt"},"payload":{"order_id":"10094","amount":3.10,"reason":"a secret of the customer"}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,7 +136,7 @@ func TestOneTraceHoldsARefund(t *testing.T) {
 	f.signIn(t, "mia").approve(t, id)
 	f.reaches(t, id, "applied")
 	wanted := []string{"countersign-console: POST /v1/actions", "countersign-console: POST /v1/confirmations/{ref}/claim", "countersign-console: POST /v1/actions/{id}/receipts",
-		"countersign-executor: work execute", "countersign-executor: attempt refunds.refund_order", "countersign-sandbox: "}
+		"countersign-console: POST /v1/callbacks/{tool}", "countersign-executor: work execute", "countersign-executor: attempt refunds.refund_order", "countersign-sandbox: "}
 	eventually(t, "the trace to hold "+strings.Join(wanted, ", "), func() bool {
 		found := spans.of(trace)
 		for _, name := range wanted {

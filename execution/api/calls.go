@@ -14,6 +14,7 @@ type Call struct {
 	ActionID         string          `json:"action_id"`
 	TaskID           *string         `json:"task_id"`
 	RequestID        string          `json:"request_id"` // of the request that proposed the action
+	TraceID          *string         `json:"trace_id"`   // W3C Trace Context: the trace that the request and callbacks about it belong to; null without one
 	Tool             string          `json:"tool"`
 	ToolVersion      *int            `json:"tool_version"` // of the contract that it followed; null when nobody told
 	Step             *string         `json:"step"`

@@ -81,9 +81,9 @@ func acceptRefund(ctx context.Context, tx *sql.Tx, c *call, o order, req refundR
 	}
 	var at time.Time
 	err = tx.QueryRowContext(ctx, `
-		INSERT INTO sandbox.accepted_refunds (key, order_id, amount_cents, reason, actor, delivery, delay_ms, due_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7::integer, clock_timestamp() + $7::integer * interval '1 millisecond') RETURNING at`,
-		c.key, o.ID, int64(req.Amount), req.Reason, c.actor, string(delivery), delay.Milliseconds()).Scan(&at)
+		INSERT INTO sandbox.accepted_refunds (key, order_id, amount_cents, reason, actor, delivery, delay_ms, trace, due_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7::integer, $8, clock_timestamp() + $7::integer * interval '1 millisecond') RETURNING at`,
+		c.key, o.ID, int64(req.Amount), req.Reason, c.actor, string(delivery), delay.Milliseconds(), c.trace).Scan(&at)
 	if err != nil {
 		return answer{}, fmt.Errorf("accepting a refund: %w", err)
 	}
@@ -108,6 +108,7 @@ type promised struct {
 	how       Delivery
 	wasQueued bool
 	currency  string
+	trace     string
 }
 
 // settleNext takes the next refund that is due one step on. found: there was one.
@@ -120,10 +121,10 @@ func (s *Sandbox) settleNext(ctx context.Context) (found bool, err error) {
 	var p promised
 	var how []byte
 	err = tx.QueryRowContext(ctx, `
-		SELECT a.id, a.key, a.order_id, a.amount_cents, a.reason, a.actor, a.delivery, a.queued, o.currency
+		SELECT a.id, a.key, a.order_id, a.amount_cents, a.reason, a.actor, a.delivery, a.queued, o.currency, a.trace
 		  FROM sandbox.accepted_refunds a JOIN sandbox.orders o ON o.id = a.order_id
 		 WHERE a.due_at <= clock_timestamp() ORDER BY a.due_at, a.id LIMIT 1 FOR UPDATE OF a SKIP LOCKED`).
-		Scan(&p.id, &p.key, &p.req.OrderID, &p.req.Amount, &p.req.Reason, &p.actor, &how, &p.wasQueued, &p.currency)
+		Scan(&p.id, &p.key, &p.req.OrderID, &p.req.Amount, &p.req.Reason, &p.actor, &how, &p.wasQueued, &p.currency, &p.trace)
 	if errors.Is(err, sql.ErrNoRows) {
 		return false, nil
 	}
@@ -149,7 +150,7 @@ func (s *Sandbox) settleNext(ctx context.Context) (found bool, err error) {
 
 // news is what is told about the refund.
 func (p promised) news() news {
-	return news{system: Refunds, key: p.key, about: "refund", how: p.how,
+	return news{system: Refunds, key: p.key, about: "refund", how: p.how, trace: p.trace,
 		asked: map[string]any{"order_id": p.req.OrderID, "amount": p.req.Amount, "currency": p.currency}}
 }
 

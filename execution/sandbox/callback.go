@@ -84,6 +84,7 @@ type news struct {
 	about       string // refund, service_request: what the type of the message begins with
 	how         Delivery
 	asked       map[string]any // what was asked for
+	trace       string         // traceparent of the request that asked
 }
 
 // callBack puts the callbacks in the outbox, in the transaction that they tell of.
@@ -107,9 +108,9 @@ func (n news) post(ctx context.Context, tx *sql.Tx, id, status, forged string, d
 		return err
 	}
 	_, err = tx.ExecContext(ctx, `
-		INSERT INTO sandbox.callbacks (system, key, message_id, forged, body, remaining, due_at)
-		VALUES ($1, $2, $3, $4, $5, $6, clock_timestamp() + $7 * interval '1 millisecond')`,
-		n.system, n.key, id, forged, string(body), deliveries, after.Milliseconds())
+		INSERT INTO sandbox.callbacks (system, key, message_id, forged, body, trace, remaining, due_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, clock_timestamp() + $8 * interval '1 millisecond')`,
+		n.system, n.key, id, forged, string(body), n.trace, deliveries, after.Milliseconds())
 	if err != nil {
 		return fmt.Errorf("posting a callback: %w", err)
 	}
@@ -145,6 +146,7 @@ type letter struct {
 	system             string
 	messageID, forged  string
 	body, url, signing string
+	trace              string
 }
 
 // deliverDue delivers the callbacks that are due, some at a time, those about
@@ -178,7 +180,7 @@ func (s *Sandbox) takeLetters(ctx context.Context) ([]letter, error) {
 		          AND NOT EXISTS (SELECT 1 FROM sandbox.callbacks earlier WHERE earlier.system = due.system
 		                             AND earlier.key = due.key AND earlier.id < due.id AND earlier.remaining > 0)
 		        ORDER BY due.due_at, due.id LIMIT $2 FOR UPDATE OF due SKIP LOCKED)
-		RETURNING c.id, c.system, c.message_id, c.forged, c.body, t.url, t.signing`, callbackLease.Milliseconds(), callbackBatch)
+		RETURNING c.id, c.system, c.message_id, c.forged, c.body, t.url, t.signing, c.trace`, callbackLease.Milliseconds(), callbackBatch)
 	if err != nil {
 		return nil, fmt.Errorf("taking callbacks: %w", err)
 	}
@@ -186,7 +188,7 @@ func (s *Sandbox) takeLetters(ctx context.Context) ([]letter, error) {
 	var letters []letter
 	for rows.Next() {
 		var l letter
-		if err := rows.Scan(&l.id, &l.system, &l.messageID, &l.forged, &l.body, &l.url, &l.signing); err != nil {
+		if err := rows.Scan(&l.id, &l.system, &l.messageID, &l.forged, &l.body, &l.url, &l.signing, &l.trace); err != nil {
 			return nil, fmt.Errorf("taking callbacks: %w", err)
 		}
 		letters = append(letters, l)
@@ -210,6 +212,9 @@ func (s *Sandbox) deliver(ctx context.Context, l letter) (status int, err error)
 	}
 	req.Header.Set("webhook-id", l.messageID)
 	req.Header.Set("webhook-timestamp", strconv.FormatInt(at.Unix(), 10))
+	if l.trace != "" {
+		req.Header.Set("traceparent", l.trace)
+	}
 	if l.forged != forgedUnsigned {
 		req.Header.Set("webhook-signature", s.tokens.signatures(l, at))
 	}

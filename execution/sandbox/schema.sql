@@ -102,6 +102,7 @@ CREATE TABLE IF NOT EXISTS sandbox.accepted_refunds (
     actor        text        NOT NULL,
     delivery     text        NOT NULL,             -- how it goes on, as JSON
     delay_ms     integer     NOT NULL,
+    trace        text        NOT NULL,             -- traceparent of the request; empty without one
     queued       boolean     NOT NULL DEFAULT false,
     due_at       timestamptz NOT NULL,
     at           timestamptz NOT NULL DEFAULT clock_timestamp()
@@ -117,6 +118,7 @@ CREATE TABLE IF NOT EXISTS sandbox.callbacks (
     message_id  text        NOT NULL,
     forged      text        NOT NULL,
     body        text        NOT NULL,
+    trace       text        NOT NULL,             -- traceparent of the request that it tells of
     remaining   integer     NOT NULL,
     delivered   integer     NOT NULL DEFAULT 0,
     tries       integer     NOT NULL DEFAULT 0,
@@ -292,6 +294,7 @@ CREATE TABLE IF NOT EXISTS sandbox.service_requests (
     status      text        NOT NULL DEFAULT 'received' CHECK (status IN ('received', 'queued', 'done', 'refused')),
     delivery    text        NOT NULL,             -- how it goes on, as JSON
     step_ms     integer     NOT NULL,
+    trace       text        NOT NULL,             -- traceparent of the request; empty without one
     due_at      timestamptz,                      -- null: nothing more happens
     done_at     timestamptz,
     at          timestamptz NOT NULL DEFAULT clock_timestamp()

@@ -35,6 +35,7 @@ type call struct {
 	key        string // the key in the path, the Idempotency-Key, or the key that is asked about
 	object     string
 	actor      string // X-Actor: on whose behalf; empty when not told
+	trace      string // traceparent, which callbacks about it carry on; empty when not told
 	body       []byte
 	fault      Fault
 	unkeyed    bool // the key is not honoured
@@ -68,6 +69,9 @@ func (s *Sandbox) serve(rt route) http.HandlerFunc {
 func (s *Sandbox) admit(w http.ResponseWriter, r *http.Request, rt route) (*call, *answer) {
 	c := &call{Request: r, system: rt.system, credential: s.tokens.credential(rt.system, r), path: r.URL.Path}
 	c.actor = r.Header.Get("X-Actor")
+	if trace := r.Header.Get("traceparent"); clean(trace) {
+		c.trace = trace
+	}
 	c.key = first(r.PathValue("key"), r.Header.Get("Idempotency-Key"), r.URL.Query().Get("execution_key"))
 	c.object = first(r.PathValue(rt.object), r.URL.Query().Get(rt.object))
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))

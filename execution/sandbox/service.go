@@ -113,9 +113,9 @@ func receive(ctx context.Context, tx *sql.Tx, c *call, req serviceRequest) (answ
 	var id int64
 	var at time.Time
 	err = tx.QueryRowContext(ctx, `
-		INSERT INTO sandbox.service_requests (key, customer_id, topic, wish, actor, delivery, step_ms, due_at)
-		VALUES ($1, $2, $3, $4, nullif($5, ''), $6, $7::integer, clock_timestamp() + $7::integer * interval '1 millisecond') RETURNING id, at`,
-		c.key, req.CustomerID, req.Topic, req.Wish, c.actor, string(delivery), step.Milliseconds()).Scan(&id, &at)
+		INSERT INTO sandbox.service_requests (key, customer_id, topic, wish, actor, delivery, step_ms, trace, due_at)
+		VALUES ($1, $2, $3, $4, nullif($5, ''), $6, $7::integer, $8, clock_timestamp() + $7::integer * interval '1 millisecond') RETURNING id, at`,
+		c.key, req.CustomerID, req.Topic, req.Wish, c.actor, string(delivery), step.Milliseconds(), c.trace).Scan(&id, &at)
 	if err != nil {
 		return answer{}, fmt.Errorf("receiving a service request: %w", err)
 	}
@@ -135,7 +135,7 @@ func receive(ctx context.Context, tx *sql.Tx, c *call, req serviceRequest) (answ
 type received struct {
 	id                   int64
 	key, customer, topic string
-	status               string
+	status, trace        string
 	how                  Delivery
 }
 
@@ -149,9 +149,9 @@ func (s *Sandbox) serveNext(ctx context.Context) (found bool, err error) {
 	var r received
 	var how []byte
 	err = tx.QueryRowContext(ctx, `
-		SELECT id, key, customer_id, topic, status, delivery FROM sandbox.service_requests
+		SELECT id, key, customer_id, topic, status, delivery, trace FROM sandbox.service_requests
 		 WHERE due_at <= clock_timestamp() ORDER BY due_at, id LIMIT 1 FOR UPDATE SKIP LOCKED`).
-		Scan(&r.id, &r.key, &r.customer, &r.topic, &r.status, &how)
+		Scan(&r.id, &r.key, &r.customer, &r.topic, &r.status, &how, &r.trace)
 	if errors.Is(err, sql.ErrNoRows) {
 		return false, nil
 	}
@@ -176,7 +176,7 @@ func (s *Sandbox) serveNext(ctx context.Context) (found bool, err error) {
 }
 
 func (r received) news() news {
-	return news{system: Service, key: r.key, about: "service_request", how: r.how,
+	return news{system: Service, key: r.key, about: "service_request", how: r.how, trace: r.trace,
 		asked: map[string]any{"request_id": serviceID(r.id), "customer_id": r.customer, "topic": r.topic}}
 }
 
