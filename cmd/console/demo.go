@@ -33,7 +33,7 @@ type demoRun struct {
 func demo(ctx context.Context, c *call) (err error) {
 	began := time.Now()
 	addr := c.text("addr", "COUNTERSIGN_ADDR", "127.0.0.1:8080", "`ADDRESS` to listen on; port 0 takes a free one")
-	dir := c.text("data", "COUNTERSIGN_DATA", filepath.Join(dataHome(c.env), "demo"), "`FOLDER` of everything the demo keeps")
+	dir := c.text("data", "COUNTERSIGN_DATA", demoHome(c.env), "`FOLDER` of everything the demo keeps")
 	quiet := c.on("no-traffic", "without the scripted agent: nothing is proposed by itself")
 	lines := c.on("env", "print demo.json as shell variables, for eval, and end")
 	c.tracesVariable()
@@ -241,10 +241,47 @@ func (d *demoRun) announce(ctx context.Context, c *call, took time.Duration) err
 	}
 	fmt.Fprintf(c.out, "\nNew here? Seven dangers, played one by one: %s/demo\n", d.file.Console)
 	fmt.Fprintf(c.out, "\nPropose an action, as a program does:\n\n%s\n", d.curl())
+	fmt.Fprintf(c.out, "Addresses and keys as shell variables, for the examples of the documents:\n\n  %s\n\n", d.variables(c))
 	fmt.Fprintf(c.out, "The shop it acts on: %s\nKeys and passwords:  %s\nLog:                 %s\n\n",
 		d.shop.url, demoPath(d.dir), filepath.Join(d.dir, "demo.log"))
 	fmt.Fprintln(c.out, "Ctrl-C stops everything; the next start goes on. Delete the folder to begin anew.")
 	return nil
+}
+
+// variables is the command, for another terminal, that sets what the examples
+// of the documents use.
+func (d *demoRun) variables(c *call) string {
+	command := thisProgram() + " demo --env"
+	if dir, err := filepath.Abs(d.dir); err == nil && d.dir != demoHome(c.env) {
+		command += " --data " + shellQuoted(dir)
+	}
+	return `eval "$(` + command + `)"`
+}
+
+// demoHome is where the demo keeps everything when nothing else is said.
+func demoHome(env func(string) string) string { return filepath.Join(dataHome(env), "demo") }
+
+// thisProgram is how this program was called, for another terminal.
+func thisProgram() string {
+	called := os.Args[0]
+	switch full, err := os.Executable(); {
+	case strings.Contains(filepath.ToSlash(called), "/go-build"): // go run makes one that is gone afterwards
+		return "go run ./cmd/console"
+	case !strings.ContainsRune(called, filepath.Separator) || err != nil:
+		return called
+	default:
+		return shellQuoted(full)
+	}
+}
+
+// shellQuoted is a text as one word of a shell.
+func shellQuoted(text string) string {
+	if !strings.ContainsFunc(text, func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("/._-+:", r))
+	}) && text != "" {
+		return text
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
 func (d *demoRun) passwords() [][]string {

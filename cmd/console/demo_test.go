@@ -198,6 +198,7 @@ func TestDemo(t *testing.T) {
 		t.Errorf("done as %+v", done)
 	}
 	checkLinks(t, f, p.out.String())
+	checkVariables(t, f, p.out.String())
 	checkCallback(t, f)
 	checkGuide(t, f)
 
@@ -224,6 +225,22 @@ func TestDemo(t *testing.T) {
 	}
 	if left, _ := exec.Command("pgrep", "-f", dir).Output(); len(left) > 0 {
 		t.Errorf("processes are left: %s", left)
+	}
+}
+
+// checkVariables pastes the printed command for variables into a shell.
+func checkVariables(t *testing.T, f demoFile, printed string) {
+	t.Helper()
+	line := regexp.MustCompile(`(?m)^  eval .*$`).FindString(printed)
+	shell := exec.Command("sh", "-c", strings.Replace(line, "go run ./cmd/console", shellQuoted(os.Args[0]), 1)+`; echo "$CONSOLE $PROPOSER_KEY $ADMIN_KEY"`)
+	shell.Env = append(os.Environ(), asProgram+"=1")
+	if out, err := shell.CombinedOutput(); err != nil || string(out) != f.Console+" "+f.Keys.Proposer+" "+f.Keys.Admin+"\n" {
+		t.Errorf("%s sets %s (%v)", line, out, err)
+	}
+	for _, word := range []string{"", "/var/lib/demo", "with room", "it's", "$HOME`id`", "ü"} {
+		if out, err := exec.Command("sh", "-c", "printf %s "+shellQuoted(word)).Output(); err != nil || string(out) != word {
+			t.Errorf("%q becomes %q (%v)", word, out, err)
+		}
 	}
 }
 
