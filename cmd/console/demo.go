@@ -75,7 +75,11 @@ func (c *call) demoVariables(dir string) error {
 	if !found {
 		return fmt.Errorf("there is no %s: start the demo first, or name its folder with --data", demoPath(dir))
 	}
-	fmt.Fprint(c.out, f.shellLines())
+	folder, err := filepath.Abs(dir)
+	if err != nil {
+		return fmt.Errorf("naming the demo's folder: %w", err)
+	}
+	fmt.Fprint(c.out, f.shellLines(folder))
 	return nil
 }
 

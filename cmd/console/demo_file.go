@@ -78,8 +78,10 @@ func newPassword() string {
 	return text[:4] + "-" + text[4:8] + "-" + text[8:12] + "-" + text[12:]
 }
 
-// shellLines sets variables that curl examples use.
-func (f demoFile) shellLines() string {
+// shellLines sets variables that curl examples use, and those with which other
+// commands find the demo: its address, and the folder of its database.
+func (f demoFile) shellLines(dir string) string {
 	return fmt.Sprintf("export CONSOLE=%s\nexport SANDBOX=%s\nexport PROPOSER_KEY=%s\nexport EXECUTOR_KEY=%s\nexport READER_KEY=%s\nexport ADMIN_KEY=%s\n",
-		f.Console, f.Sandbox, f.Keys.Proposer, f.Keys.Executor, f.Keys.Reader, f.Keys.Admin)
+		f.Console, f.Sandbox, f.Keys.Proposer, f.Keys.Executor, f.Keys.Reader, f.Keys.Admin) +
+		fmt.Sprintf("export COUNTERSIGN_URL=%s\nexport COUNTERSIGN_DATA='%s'\n", f.Console, strings.ReplaceAll(dir, "'", `'\''`))
 }

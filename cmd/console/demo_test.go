@@ -269,7 +269,7 @@ func checkDemoFile(t *testing.T, f demoFile, dir string) {
 	if status, _ := get(t, f.Sandbox+"/catalog/health"); status != http.StatusOK && status != http.StatusUnauthorized {
 		t.Errorf("the sandbox answers %d", status)
 	}
-	if out := works(t, nil, "", "demo", "--env", "--data", dir); !strings.Contains(out, "export PROPOSER_KEY="+f.Keys.Proposer+"\n") {
+	if out := works(t, nil, "", "demo", "--env", "--data", dir); !strings.Contains(out, "export PROPOSER_KEY="+f.Keys.Proposer+"\n") || !strings.HasSuffix(out, "export COUNTERSIGN_DATA='"+dir+"'\n") {
 		t.Errorf("--env prints %s", out)
 	}
 }
