@@ -159,6 +159,7 @@ type Observation struct {
 	Step       string          `json:"step,omitempty"`    // whose own post-conditions it is about
 	Version    string          `json:"version,omitempty"` // of the object, when the snapshot shows it
 	Failed     bool            `json:"failed,omitempty"`
+	Absent     bool            `json:"absent,omitempty"` // it failed because the object is definitely not there
 	Holds      Holds           `json:"holds,omitempty"`
 	Final      bool            `json:"final,omitempty"` // a read-back of an object that changes no more
 	Revision   int             `json:"revision"`
@@ -168,6 +169,13 @@ type Observation struct {
 	At         time.Time       `json:"-"`
 	Snapshot   json.RawMessage `json:"-"`
 	Error      string          `json:"-"`
+}
+
+// Stall is that an approved action was taken and given back, because something
+// that is looked at before it runs could not be told.
+type Stall struct {
+	Times int    // in a row
+	Why   string // as the executor said the last time; "" when it did not
 }
 
 // Ask is one query about the operation itself, by its key, and its answer.
@@ -224,6 +232,7 @@ type Action struct {
 	PastCases      []Case    // closed before it was opened, oldest first
 	Steps          []Step    // what is known of each step; nil without steps
 	Resumed        int       // how often an executor went on after an unknown outcome
+	Stall          Stall     // why an approved action could not be run yet
 	Concluded      string    // the linked action that an outcome in part was closed with
 	FailureCode    string    // why a failed action failed
 	sinceOp        string    // of the event that led to its state

@@ -12,6 +12,8 @@ type Wire struct {
 	Digest      string `json:"digest,omitempty"`       // SHA-256 of what was sent
 	TookMillis  int64  `json:"took_ms,omitempty"`      // until it was answered; 0 when nobody told
 	RequestID   string `json:"request_id,omitempty"`   // the business system's name for it
+	Status      int    `json:"http_status,omitempty"`  // of the answer; 0 when there was none, or nobody told
+	Code        string `json:"code,omitempty"`         // why it showed nothing, such as EXECUTION_ERROR
 }
 
 // Call is the record of one request to a business system: an attempt, a reading
@@ -26,8 +28,6 @@ type Call struct {
 	By     By // who made it
 	At     time.Time
 	Result string // CallOpen, SUCCESS, FAILURE, UNKNOWN, CallAnswered, CallFailed or what an answer by key says
-	Code   string // why an attempt failed
-	Status int    // HTTP status of the answer; 0 when there was none, or nobody told
 }
 
 // The kinds of a call.

@@ -140,6 +140,7 @@ type Release struct {
 	By      By
 	ClaimID string
 	Code    string
+	Why     string // it could not be run now: what is looked at before it runs could not be told
 	CaseID  string
 }
 

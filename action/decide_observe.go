@@ -58,7 +58,7 @@ func (s Snapshot) afterObservation(o Observation) (State, string) {
 	a := s.Action
 	switch {
 	case a.unsent():
-		if a.moved(o) {
+		if a.moved(o) || o.Absent {
 			return Conflict, ""
 		}
 		if a.State == Executing && o.Holds == HoldsFalse { // a precondition
@@ -99,6 +99,50 @@ func (a Action) short(needs []Need) bool {
 // moved reports whether a reading shows another version than was approved.
 func (a Action) moved(o Observation) bool {
 	return !o.Failed && o.Version != "" && a.ObjectVersion != nil && o.Version != *a.ObjectVersion
+}
+
+// Gone reports whether an action ended as a conflict because the object is not
+// there.
+func (a Action) Gone() bool {
+	n := len(a.Observations)
+	return a.State == Conflict && len(a.Attempts) == 0 && n > 0 && a.Observations[n-1].Absent
+}
+
+// InVain returns the latest reading with a tool of what the action has now, and
+// how many in a row have shown nothing; none when it showed something.
+func (a Action) InVain(tool string) (last Observation, times int) {
+	for i := len(a.Observations) - 1; i >= 0; i-- {
+		o := a.Observations[i]
+		if o.Tool != tool || o.Revision != a.Revision {
+			continue
+		}
+		if !o.Failed {
+			break
+		}
+		if times++; times == 1 {
+			last = o
+		}
+	}
+	return last, times
+}
+
+// readInVain returns the reading for the live claim that showed nothing, if the
+// latest did.
+func (a Action) readInVain() (Observation, bool) {
+	n := len(a.Observations)
+	if n == 0 || a.Claim == nil || a.Observations[n-1].At.Before(a.Claim.TakenAt) {
+		return Observation{}, false
+	}
+	return a.Observations[n-1], a.Observations[n-1].Failed
+}
+
+// StalledBy returns the reading because of which the action was given back the
+// last time, if it was one.
+func (a Action) StalledBy() (Observation, bool) {
+	if a.Stall.Times == 0 {
+		return Observation{}, false
+	}
+	return a.readInVain()
 }
 
 // verified judges a read-back of the post-conditions (row D3 of docs/systems.md):

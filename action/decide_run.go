@@ -130,11 +130,16 @@ func (c Release) decide(s Snapshot) (Transition, error) {
 
 // giveBack ends a claim, with a case where why says so.
 func (s Snapshot) giveBack(c Release, kind Kind, to State, why string) (Transition, error) {
-	d := ended{Code: c.Code}
+	_, unread := s.Action.readInVain()
+	d := ended{Code: c.Code, Vain: kind == KindReleased && len(s.Action.Attempts) == 0 && (unread || c.Why != "")}
 	if why != "" {
 		d.Case = s.newCase(c.CaseID, why, c.Op)
 	}
-	t, err := s.step(c.Op, c.By, kind, to, d, nil)
+	var body any
+	if c.Why != "" {
+		body = endedBody{Why: c.Why}
+	}
+	t, err := s.step(c.Op, c.By, kind, to, d, body)
 	if why != "" {
 		t.Hold = HoldCase
 	}

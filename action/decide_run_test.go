@@ -259,3 +259,39 @@ func TestAPreconditionThatDoesNotHold(t *testing.T) {
 		t.Errorf("code %q", l.a.FailureCode)
 	}
 }
+
+// What cannot be run is offered again later every time, and at once when it was
+// given back for no reason of its own.
+func TestWhatCannotBeRunIsOfferedLaterEveryTime(t *testing.T) {
+	l := newLife(t).confirmed()
+	give := func(why string) time.Duration {
+		t.Helper()
+		claim := l.op()
+		l.do(l.claim(executor, claim), Executing)
+		l.do(Release{Op: l.op(), By: executor, ClaimID: claim, Why: why}, Confirmed)
+		work, at := l.a.NextWork()
+		if work != WorkExecute {
+			t.Fatalf("offers %q", work)
+		}
+		return at.Sub(l.now.Truncate(time.Microsecond))
+	}
+	if wait := give(""); wait != 0 || l.a.Stall.Times != 0 {
+		t.Errorf("offered after %s", wait)
+	}
+	last := time.Duration(0)
+	for n := range 4 {
+		wait := give("the shop does not say")
+		if wait <= last || l.a.Stall != (Stall{Times: n + 1, Why: "the shop does not say"}) {
+			t.Errorf("offered after %s, then after %s: %+v", last, wait, l.a.Stall)
+		}
+		last = wait
+	}
+	for range 8 {
+		if last = give("still"); last > mostStall*5/4 {
+			t.Fatalf("offered after %s", last)
+		}
+	}
+	if folded, err := Fold(l.events); err != nil || folded.Stall != l.a.Stall {
+		t.Errorf("folds to %+v, %v", folded.Stall, err)
+	}
+}

@@ -102,7 +102,12 @@ type claimed struct {
 
 type ended struct {
 	Code string `json:"code,omitempty"`
+	Vain bool   `json:"vain,omitempty"` // it was taken to be run and could not be
 	Case *Case  `json:"case,omitempty"`
+}
+
+type endedBody struct {
+	Why string `json:"why,omitempty"`
 }
 
 type concluded struct {

@@ -150,8 +150,12 @@ func (a *Action) absorbEnd(e Event) error {
 		return nil
 	}
 	var d ended
-	if err := json.Unmarshal(e.Data, &d); err != nil {
+	var b endedBody
+	if err := unmarshalBoth(e, &d, &b); err != nil {
 		return err
+	}
+	if d.Vain {
+		a.Stall = Stall{Times: a.Stall.Times + 1, Why: b.Why}
 	}
 	if e.Kind == KindGivenUp {
 		a.FailureCode = d.Code

@@ -57,6 +57,7 @@ AddReceipt FAILURE, other version             | !not-found | !not-found   | !not
 AddReceipt FAILURE, not sent                  | !not-found | !not-found   | !not-found      | !not-found        | !not-found       | failed           | result_unknown   | result_unknown   | result_unknown   | result_unknown   | =                | =                | failed            | failed            | =                 | =                 | !not-found       | !not-found     | !not-found
 AddReceipt UNKNOWN                            | !not-found | !not-found   | !not-found      | !not-found        | !not-found       | result_unknown   | =                | =                | =                | =                | =                | =                | =                 | =                 | =                 | =                 | !not-found       | !not-found     | !not-found
 AddObservation failed                         | !not-found | !wrong-state | =               | =                 | =                | =                | =                | =                | =                | =                | =                | =                | =                 | =                 | =                 | =                 | =                | =              | =
+AddObservation not there                      | !not-found | !wrong-state | =               | conflict          | conflict         | =                | =                | =                | =                | =                | =                | =                | =                 | =                 | =                 | =                 | =                | =              | =
 AddObservation other version                  | !not-found | !wrong-state | =               | conflict          | conflict         | =                | =                | =                | =                | =                | =                | =                | =                 | =                 | =                 | =                 | =                | =              | =
 AddObservation holds                          | !not-found | !wrong-state | =               | =                 | =                | =                | =                | applied          | =                | =                | =                | =                | =                 | =                 | applied           | =                 | =                | =              | =
 AddObservation does not hold                  | !not-found | !wrong-state | =               | =                 | failed           | =                | =                | =                | =                | =                | =                | =                | =                 | =                 | =                 | =                 | =                | =              | =
@@ -214,6 +215,11 @@ func tableCommands() map[string]func(*life) Command {
 		"AddObservation failed": func(l *life) Command {
 			c := l.reading("", HoldsUnknown)
 			c.Observation.Failed, c.Observation.Error, c.Observation.Snapshot = true, "timeout", nil
+			return c
+		},
+		"AddObservation not there": func(l *life) Command {
+			c := l.reading("", HoldsUnknown)
+			c.Observation.Failed, c.Observation.Absent, c.Observation.Error, c.Observation.Snapshot = true, true, "404", nil
 			return c
 		},
 		"AddObservation other version":    func(l *life) Command { return l.reading("8", HoldsUnknown) },

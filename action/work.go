@@ -45,7 +45,7 @@ func (a Action) nextWork() (Work, time.Time) {
 			}
 		}
 	case Confirmed:
-		return WorkExecute, a.Since
+		return WorkExecute, a.pacedUpTo(mostStall, a.Since, a.Stall.Times)
 	case Accepted:
 		if a.Terms.Verify && a.Proven == ProvesCompleted {
 			return WorkVerify, a.verifyAt()
@@ -179,15 +179,18 @@ func (a Action) verifyAt() time.Time {
 const (
 	firstPause = 2 * time.Second
 	mostPause  = 5 * time.Minute
+	mostStall  = time.Minute // an approval does not last
 )
 
 // paced is when to try again after n tries: twice as long each time, spread by
 // a part that differs from action to action.
-func (a Action) paced(last time.Time, n int) time.Time {
+func (a Action) paced(last time.Time, n int) time.Time { return a.pacedUpTo(mostPause, last, n) }
+
+func (a Action) pacedUpTo(most time.Duration, last time.Time, n int) time.Time {
 	if n == 0 {
 		return last
 	}
-	pause := min(mostPause, firstPause<<min(n-1, 10))
+	pause := min(most, firstPause<<min(n-1, 10))
 	spread := fnv.New32a()
 	spread.Write([]byte(a.ID))
 	spread.Write([]byte{byte(n)})

@@ -72,7 +72,7 @@ func TestAClaimIsBoundToItsClient(t *testing.T) {
 func TestALostLeaseCannotBeRepeatedBack(t *testing.T) {
 	s := set(t)
 	a, claim := s.Claim(s.Confirmed(stage.SetPrice, stage.Product()))
-	if _, err := s.Triage.Release(background(), s.Executor, a.ID, claim, ""); err != nil {
+	if _, err := s.Triage.Release(background(), s.Executor, a.ID, claim, "", ""); err != nil {
 		t.Fatal(err)
 	}
 	_, err := s.Approvals.Claim(background(), s.Executor, a.Confirmation.Ref, claim, stage.Bound(a))

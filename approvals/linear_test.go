@@ -116,7 +116,7 @@ func (e executorProcess) ask(a action.Action, q asked) (string, error) {
 	case "claim":
 		_, err = e.Approvals.Claim(background(), e.s.Executor, a.Confirmation.Ref, q.claim, stage.Bound(a))
 	case "release":
-		_, err = e.Triage.Release(background(), e.s.Executor, a.ID, q.claim, "")
+		_, err = e.Triage.Release(background(), e.s.Executor, a.ID, q.claim, "", "")
 	case "attempt":
 		_, _, err = e.Triage.Start(background(), e.s.Executor, a.ID, triage.Attempt{ID: q.id, ClaimID: q.claim, Fingerprint: "f"})
 	}

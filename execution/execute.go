@@ -1,13 +1,16 @@
 package execution
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"time"
+	"unicode"
 
 	"countersign/action"
 	"countersign/action/contract"
@@ -169,7 +172,8 @@ func (r *run) look(ctx context.Context, tool string) (reading, judged, error) {
 }
 
 // giveBack ends a claim that sent nothing. A reason that will not pass fails
-// the action; any other leaves it to be claimed again. It returns why.
+// the action; any other leaves it to be claimed again, when the console says. It
+// returns why.
 func (r *run) giveBack(ctx context.Context, why error) error {
 	if errors.Is(why, errOver) || !r.lease.live() {
 		return why
@@ -179,10 +183,29 @@ func (r *run) giveBack(ctx context.Context, why error) error {
 	if _, fromConsole := AsProblem(why); final && !fromConsole {
 		release.Code = e.Code
 	}
+	if !errors.Is(why, errStopping) {
+		release.Reason = reason(why)
+	}
 	if _, err := r.client.Release(ctx, r.work.ActionID, release); err != nil {
 		r.log.Warn("the claim could not be given back; it will lapse", "error", err)
+		return why
 	}
-	return why
+	return fmt.Errorf("%w: %w", errGivenBack, why)
+}
+
+// reason is why a claim is given back, for people.
+func reason(why error) string {
+	text := why.Error()
+	if p, ok := AsProblem(why); ok {
+		text = cmp.Or(p.Title, p.Detail, p.Code)
+	}
+	text = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, text)
+	return strings.ToValidUTF8(text[:min(len(text), maxReason)], "")
 }
 
 // act makes the request, or in a contract with steps every one that is left, in

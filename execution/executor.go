@@ -17,10 +17,15 @@ import (
 // that this executor cannot do it.
 const unserved = 5 * time.Minute
 
+// maxReason bounds what the console is told of why a claim is given back, in bytes.
+const maxReason = 256
+
 var (
 	errUnserved = errors.New("nothing here serves this tool")
 	errOver     = errors.New("the action moved on without this claim")
 	errStopping = errors.New("the executor is stopping")
+	// errGivenBack ends a claim that the console offers again when it is time.
+	errGivenBack = errors.New("given back")
 )
 
 // Executor does the work that the console offers for the tools it serves.
@@ -146,6 +151,9 @@ func (e *Executor) perform(ctx, stopping context.Context, w api.Work) {
 		failed = false
 	case errors.Is(err, errOver), errors.Is(err, errStopping):
 		log.Info("stopped", "reason", err)
+	case errors.Is(err, errGivenBack):
+		failed = false
+		log.Warn("not done", "error", err)
 	case err != nil:
 		log.Warn("not done", "error", err)
 	}

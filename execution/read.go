@@ -35,7 +35,9 @@ type reading struct {
 
 // read calls a read tool for an action, with the credentials for reading.
 func (t *Tools) read(ctx context.Context, tool string, facts contract.Facts) reading {
-	failed := func(why string) reading { return reading{tool: tool, failure: why, at: t.opt.Clock.Now()} }
+	failed := func(why string) reading {
+		return reading{tool: tool, failure: why, at: t.opt.Clock.Now(), wire: action.Wire{Code: contract.CodeToolUnavailable}}
+	}
 	known, err := t.contracts.now(ctx, tool)
 	if err != nil {
 		return failed("its contract cannot be read")
@@ -67,21 +69,21 @@ func (t *Tools) fetch(ctx context.Context, c *contract.Contract, system System, 
 	r := reading{tool: c.Name, at: t.opt.Clock.Now()}
 	req, err := wireRequest(wire, system.ReadToken)
 	if err != nil {
-		r.failure = "its request cannot be made"
+		r.failure, r.wire.Code = "its request cannot be made", contract.CodeToolUnavailable
 		return r
 	}
 	ctx, span := t.calling(ctx, "read", c.Name, req.Header)
 	got := t.readOnce(ctx, system, req, c.Execution.Timeout.Duration)
 	called(span, got)
-	r.wire = action.Wire{Digest: fingerprint(wire, req.URL), TookMillis: millis(elapsed(r.at, t.opt.Clock.Now())), RequestID: got.requestID()}
+	r.wire = action.Wire{Digest: fingerprint(wire, req.URL), TookMillis: millis(elapsed(r.at, t.opt.Clock.Now())), RequestID: got.requestID(), Status: got.status}
 	outcome := c.Classify(got.answer(1))
 	switch {
 	case errors.Is(got.err, errAway):
-		r.failure = "its business system does not answer; it is left alone for a while"
+		r.failure, r.wire.Code = "its business system does not answer; it is left alone for a while", contract.CodeToolUnavailable
 	case outcome.Result != action.Success:
-		r.failure = outcome.Reason
+		r.failure, r.wire.Code = outcome.Reason, outcome.Code
 	case !recordable(got.body) || string(bytes.TrimSpace(got.body)) == "null":
-		r.failure = "the answer is empty, too large or not strict JSON"
+		r.failure, r.wire.Code = "the answer is empty, too large or not strict JSON", contract.CodeExecutionError
 	default:
 		r.snapshot = got.body
 	}
@@ -229,7 +231,8 @@ var errOvertaken = errors.New("another executor has reported it already")
 
 func (t *Tools) reportAs(ctx context.Context, id, observation string, r reading) (judged, error) {
 	o := api.Observation{ObservationID: observation, Tool: r.tool, Step: r.step, Snapshot: r.snapshot, Error: r.failure, ObservedAt: r.at.UTC(),
-		ToolVersion: r.wire.ToolVersion, Fingerprint: r.wire.Digest, TookMillis: r.wire.TookMillis, ProviderRef: r.wire.RequestID}
+		ToolVersion: r.wire.ToolVersion, Fingerprint: r.wire.Digest, TookMillis: r.wire.TookMillis, ProviderRef: r.wire.RequestID,
+		HTTPStatus: r.wire.Status, Code: r.wire.Code}
 	after, err := t.client.Observe(ctx, id, o)
 	if err != nil {
 		return judged{}, fmt.Errorf("reporting what %s showed: %w", r.tool, err)

@@ -22,7 +22,7 @@ func TestA9_WhoLostThePermissionTakesNoFurtherStep(t *testing.T) {
 	done.Body = []byte(`{"status":"SUCCEEDED","operation_id":"op-1","product_id":"SKU-4411","new_price":105,"currency":"EUR","version":9}`)
 	b.Report(a, done)
 	b.shopDo(http.MethodPut, "/catalog/products/SKU-4411", b.tokens.Control, `{"price":105}`)
-	_, err = b.Triage.Release(t.Context(), b.Executor, a.ID, claim, "")
+	_, err = b.Triage.Release(t.Context(), b.Executor, a.ID, claim, "", "")
 	b.must(err)
 	b.shopDo(http.MethodPut, "/catalog/people/"+actor, b.tokens.Control, `{"may_set_price":false}`)
 	b.start(b.config())

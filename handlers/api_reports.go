@@ -38,9 +38,7 @@ func (s *server) report(w http.ResponseWriter, r *http.Request, c caller) error 
 	wantText(refusal, "/provider_ref", body.ProviderRef, false)
 	wantText(refusal, "/object_version_after", body.ObjectVersionAfter, false)
 	wantText(refusal, "/code", body.Code, false)
-	if body.HTTPStatus != 0 && (body.HTTPStatus < 100 || body.HTTPStatus > 599) {
-		refusal.At("/http_status", "must be from 100 to 599")
-	}
+	wantStatus(refusal, body.HTTPStatus)
 	wantMillis(refusal, body.TookMillis)
 	if len(refusal.Errors) > 0 {
 		return refusal
@@ -68,6 +66,8 @@ func (s *server) observation(w http.ResponseWriter, r *http.Request, c caller) e
 	wantText(refusal, "/step", body.Step, false)
 	wantText(refusal, "/fingerprint", body.Fingerprint, false)
 	wantText(refusal, "/provider_ref", body.ProviderRef, false)
+	wantText(refusal, "/code", body.Code, false)
+	wantStatus(refusal, body.HTTPStatus)
 	wantMillis(refusal, body.TookMillis)
 	if body.ToolVersion < 0 {
 		refusal.At("/tool_version", "must be a version of the tool's contract")
@@ -77,7 +77,8 @@ func (s *server) observation(w http.ResponseWriter, r *http.Request, c caller) e
 	}
 	snap, err := s.Triage.Observe(r.Context(), *c.client, parameter(r, "id"), triage.Observation{ID: body.ObservationID, Tool: body.Tool, Step: body.Step,
 		Snapshot: given(body.Snapshot), Error: body.Error, ObservedAt: body.ObservedAt,
-		Wire: action.Wire{ToolVersion: body.ToolVersion, Digest: body.Fingerprint, TookMillis: body.TookMillis, RequestID: body.ProviderRef}})
+		Wire: action.Wire{ToolVersion: body.ToolVersion, Digest: body.Fingerprint, TookMillis: body.TookMillis, RequestID: body.ProviderRef,
+			Status: body.HTTPStatus, Code: body.Code}})
 	if err != nil {
 		return err
 	}
@@ -90,6 +91,12 @@ const maxTookMillis = 24 * 60 * 60 * 1000
 func wantMillis(refusal *action.Refusal, took int64) {
 	if took < 0 || took > maxTookMillis {
 		refusal.At("/took_ms", "must be from 0 to 86400000")
+	}
+}
+
+func wantStatus(refusal *action.Refusal, status int) {
+	if status != 0 && (status < 100 || status > 599) {
+		refusal.At("/http_status", "must be from 100 to 599")
 	}
 }
 

@@ -135,7 +135,11 @@ func (s *server) release(w http.ResponseWriter, r *http.Request, c caller) error
 	if err != nil {
 		return err
 	}
-	snap, err := s.Triage.Release(r.Context(), *c.client, parameter(r, "id"), body.ClaimID, body.Code)
+	refusal := action.Refuse(action.InvalidArgument, "The release is refused. The errors say where.")
+	if wantText(refusal, "/reason", body.Reason, false); len(refusal.Errors) > 0 {
+		return refusal
+	}
+	snap, err := s.Triage.Release(r.Context(), *c.client, parameter(r, "id"), body.ClaimID, body.Code, body.Reason)
 	if err != nil {
 		return err
 	}

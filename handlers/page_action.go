@@ -69,6 +69,9 @@ func (s *server) look(r *http.Request, c caller) (actionView, error) {
 	if v.before, v.readBy, err = v.seen(ctx); err != nil {
 		return v, err
 	}
+	if v.later, err = v.readLater(ctx); err != nil {
+		return v, err
+	}
 	if v.reads, err = v.readings(ctx); err != nil {
 		return v, err
 	}

@@ -45,6 +45,7 @@ type actionView struct {
 	outputs  outputs
 	before   json.RawMessage    // what was read before people decide, as far as it may be seen
 	readBy   *contract.Contract // of the tool that read it; nil when it is not here
+	later    laterReading       // what was read after something was sent, likewise
 	reads    []web.Snapshot     // everything that was read, likewise
 }
 
@@ -56,7 +57,7 @@ func (v actionView) page(ctx context.Context) web.ActionPage {
 		Measure: measureOf(ctx, v.lang, v.tool, v.a), Title: web.Outside(titleOf(c, v.lang)), Tool: web.Outside(v.a.Tool),
 		ToolVersion: v.a.ToolVersion, Target: targetOf(v.a), Fields: v.fields(ctx), RunSteps: runStepsOf(v.a),
 		Who: v.who(), Why: v.why(ctx), Checks: v.checks(), Success: v.success(), Story: storyOf(v.a, v.events), Record: v.record(), Calls: shownCalls(v.a),
-		Paused: v.paused, Links: v.links}
+		Paused: v.paused, Wait: stallOf(v.a, v.now), Links: v.links}
 	if until, ok := v.a.DueAt(); ok && v.state().In(action.Proposed, action.Confirmed) {
 		p.ExpiresAt = until
 	}
@@ -94,6 +95,8 @@ func (v actionView) status() web.Status {
 		s.How, s.At = web.HowReadBack, back.ObservedAt
 	case v.a.State == action.Applied:
 		s.How = web.HowReported
+	case v.a.Gone():
+		s.How = web.HowGone
 	case s.State == web.Expired && v.a.Confirmation != nil:
 		s.How = web.HowLapsed
 	}
@@ -339,6 +342,9 @@ func (v actionView) warnings(p web.ActionPage, hidden int, bidi bool) []web.Warn
 	}
 	if hidden > 0 {
 		ws = append(ws, web.WarningHiddenIn(hidden, bidi))
+	}
+	if last, n := v.a.InVain(v.a.Terms.Before); n > 0 && last.Absent {
+		ws = append(ws, web.WarningNotThere(missedOf(last, n)))
 	}
 	if seen := v.versionSeen(); v.a.ObjectVersion != nil && seen != "" && seen != *v.a.ObjectVersion {
 		ws = append(ws, web.WarningChangedSince(p.Checks.VersionProposed, p.Checks.VersionSeen))

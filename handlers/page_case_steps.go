@@ -197,7 +197,7 @@ func (v caseView) undoing(k *contract.Contract) (json.RawMessage, bool) {
 	if json.Unmarshal(v.a.Payload, &payload) != nil {
 		return nil, false
 	}
-	now, _, _ := comparable(k, v.a.Payload, v.before)
+	now, _, _ := comparable(k, k.Approval.Before, v.a.Payload, v.before)
 	changed := false
 	for pointer, value := range now {
 		if _, there := payload[pointer[1:]]; there {

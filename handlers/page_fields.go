@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"regexp"
+	"slices"
 	"strings"
 
 	"countersign/action"
@@ -12,7 +13,8 @@ import (
 )
 
 // fields lays out an action's payload against what was read before people
-// decide, or read back after it ran.
+// decide, or read back after it ran. What will be is said only while it can still
+// run, and what was done only once it is; otherwise it is what was asked for.
 func (v actionView) fields(ctx context.Context) web.FieldTable {
 	c, a := v.tool.Contract, v.a
 	s := fieldSource(c, v.lang, a.Payload)
@@ -20,16 +22,24 @@ func (v actionView) fields(ctx context.Context) web.FieldTable {
 	if before, ok := a.Before(); ok {
 		s.Left = web.Source{Name: systemOf(before.Tool), At: before.ObservedAt}
 		var compared map[string]bool
-		s.Now, s.Claims, compared = comparable(c, a.Payload, v.before)
+		s.Now, s.Claims, compared = comparable(c, before.Tool, a.Payload, v.before)
 		s.Beside = v.beside(ctx, before.Tool, compared)
 	} else {
-		_, s.Claims, _ = comparable(c, a.Payload, nil)
+		_, s.Claims, _ = comparable(c, a.Terms.Before, a.Payload, nil)
+		if a.Terms.Before != "" {
+			s.Left.Missed = missedOf(a.InVain(a.Terms.Before))
+			s.Left.NotYet = v.state() == action.Proposed
+		}
 	}
-	if a.State.In(action.Applied, action.Accepted) {
+	switch state := v.state(); {
+	case state.In(action.Draft, action.Proposed, action.Confirmed), state == action.Executing && len(a.Attempts) == 0:
+	case state == action.Applied:
 		s.Kind = web.TableDone
 		if back, ok := readBack(a); ok {
 			s.Right = web.Source{Name: systemOf(back.Tool), At: back.ObservedAt, ReadBack: true}
 		}
+	default:
+		s.Kind, s.Claims, s.Later, s.Third = web.TableAsked, nil, v.later.fields, v.later.source
 	}
 	return web.NewFields(s)
 }
@@ -105,20 +115,20 @@ func readBack(a action.Action) (action.Observation, bool) {
 // expectsField finds the payload field that a post-condition compares with.
 var expectsField = regexp.MustCompile(`^\s*value\s*==\s*payload\.([A-Za-z_][A-Za-z0-9_]*)\s*$`)
 
-// comparable finds, for the fields of a payload, what the snapshot says of
-// them now, which fields are the program's claim of what stands now, and which
-// places of the snapshot were compared. A
+// comparable finds, for the fields of a payload, what a snapshot that a tool read
+// says of them now, which fields are the program's claim of what stands now, and
+// which places of the snapshot were compared. A
 // post-condition says which field of the object a payload field becomes;
 // otherwise equal names are compared, and new_x and old_x with x.
-func comparable(c *contract.Contract, payload, snapshot []byte) (now, claims map[string]json.RawMessage, compared map[string]bool) {
+func comparable(c *contract.Contract, tool string, payload, snapshot []byte) (now, claims map[string]json.RawMessage, compared map[string]bool) {
 	now, claims, compared = map[string]json.RawMessage{}, map[string]json.RawMessage{}, map[string]bool{}
 	seen := map[string]json.RawMessage{}
 	if len(snapshot) > 0 {
 		seen = web.Leaves(snapshot)
 	}
 	become := map[string]string{}
-	for _, p := range c.Execution.Postconditions {
-		if m := expectsField.FindStringSubmatch(p.Expect); m != nil && p.Read == c.Approval.Before {
+	for _, p := range promised(c) {
+		if m := expectsField.FindStringSubmatch(p.Expect); m != nil && p.Read == tool {
 			become["/"+m[1]] = p.Field
 		}
 	}
@@ -136,6 +146,15 @@ func comparable(c *contract.Contract, payload, snapshot []byte) (now, claims map
 		}
 	}
 	return now, claims, compared
+}
+
+// promised are the post-conditions of a contract and of its steps.
+func promised(c *contract.Contract) []contract.Condition {
+	all := slices.Clone(c.Execution.Postconditions)
+	for _, s := range c.Execution.Steps {
+		all = append(all, s.Postconditions...)
+	}
+	return all
 }
 
 // claimOf returns the field that old_x or current_x claims the value of.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
+	"time"
 
 	"countersign/action"
 	"countersign/action/contract"
@@ -66,6 +67,40 @@ func (v actionView) seen(ctx context.Context) (json.RawMessage, *contract.Contra
 		return nil, nil, err
 	}
 	return allowed(k, before.Snapshot), k, nil
+}
+
+// laterReading is what was read of the object after a request was sent.
+type laterReading struct {
+	fields map[string]json.RawMessage // by the field of the payload that each compares with
+	source web.Source                 // zero when nothing was read that compares
+}
+
+// readLater finds the latest readings since the last request was sent, or that of
+// the step which they are about.
+func (v actionView) readLater(ctx context.Context) (l laterReading, err error) {
+	sent := map[string]time.Time{}
+	for _, t := range v.a.Attempts {
+		sent[t.Step], sent[""] = t.At, t.At
+	}
+	latest := map[string]action.Observation{}
+	for _, o := range v.a.Observations {
+		if at, ok := sent[o.Step]; ok && !o.Failed && !o.At.Before(at) {
+			latest[o.Tool] = o
+		}
+	}
+	l.fields = map[string]json.RawMessage{}
+	for tool, o := range latest {
+		k, err := v.outputs.contract(ctx, tool)
+		if err != nil {
+			return l, err
+		}
+		fields, _, _ := comparable(v.tool.Contract, tool, v.a.Payload, allowed(k, o.Snapshot))
+		if len(fields) > 0 && (l.source.At.IsZero() || o.ObservedAt.Before(l.source.At)) {
+			l.source = web.Source{Name: systemOf(tool), At: o.ObservedAt}
+		}
+		maps.Copy(l.fields, fields)
+	}
+	return l, nil
 }
 
 // answer is what the business system said to the latest request that

@@ -45,6 +45,8 @@ func storyOf(a action.Action, events []action.Event) []web.Told {
 				t.Holds = "unknown"
 			}
 			readings++
+		case action.KindReleased:
+			t.Error = whyIn(e)
 		case action.KindGivenUp, action.KindConcluded:
 			t.Code = a.FailureCode
 		case action.KindOverdue:
@@ -75,6 +77,17 @@ func reasonIn(e action.Event) web.Text {
 		return web.Text{}
 	}
 	return web.Outside(body.Reason)
+}
+
+// whyIn is why an executor gave a claim back.
+func whyIn(e action.Event) web.Text {
+	var body struct {
+		Why string `json:"why"`
+	}
+	if len(e.Body) == 0 || json.Unmarshal(e.Body, &body) != nil {
+		return web.Text{}
+	}
+	return web.Outside(body.Why)
 }
 
 // outcomeFound is an answer by key in the words of receipts.

@@ -169,7 +169,10 @@ type outputs struct {
 func (o outputs) observations(ctx context.Context, a action.Action) ([]api.ObservationState, error) {
 	out := []api.ObservationState{}
 	for _, seen := range a.Observations {
-		state := api.ObservationState{ObservationID: seen.ID, Tool: seen.Tool, Step: orNull(seen.Step), Error: orNull(seen.Error), ObservedAt: seen.ObservedAt.UTC()}
+		state := api.ObservationState{ObservationID: seen.ID, Tool: seen.Tool, Step: orNull(seen.Step), Error: orNull(seen.Error), Code: orNull(seen.Wire.Code), ObservedAt: seen.ObservedAt.UTC()}
+		if seen.Wire.Status > 0 {
+			state.HTTPStatus = new(seen.Wire.Status)
+		}
 		if seen.Holds != action.HoldsUnknown {
 			state.Holds = new(seen.Holds == action.HoldsTrue)
 		}

@@ -88,7 +88,7 @@ func commands() []command {
 		{"release", action.KindReleased, func(s *stage.Stage) (string, func(*stage.Console) (string, error)) {
 			a, claim := s.Claim(s.Confirmed(stage.SetPrice, stage.Product()))
 			return a.ID, func(c *stage.Console) (string, error) {
-				return changed(c.Triage.Release(background(), s.Executor, a.ID, claim, ""))
+				return changed(c.Triage.Release(background(), s.Executor, a.ID, claim, "", ""))
 			}
 		}},
 		{"attempt", action.KindAttempted, func(s *stage.Stage) (string, func(*stage.Console) (string, error)) {

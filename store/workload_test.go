@@ -130,7 +130,7 @@ func (w *workload) execute(c *stage.Console, rnd *rand.Rand, a action.Action) er
 		w.note("report", "receipt:"+r.ID, a.ID, err)
 		return err
 	case a.State == action.Executing && rnd.IntN(4) == 0:
-		_, err := c.Triage.Release(background(), w.s.Executor, a.ID, a.Claim.ID, "")
+		_, err := c.Triage.Release(background(), w.s.Executor, a.ID, a.Claim.ID, "", "")
 		w.note("release", "release:"+a.Claim.ID, a.ID, err)
 		return err
 	case a.State == action.Executing:

@@ -240,7 +240,7 @@ func TestA7_ACompensationThatCannotBeginIsTriaged(t *testing.T) {
 			must(t, err)
 		},
 		"not allowed": func(a action.Action, claim string) {
-			_, err := s.Triage.Release(background(), s.Executor, a.ID, claim, "FORBIDDEN")
+			_, err := s.Triage.Release(background(), s.Executor, a.ID, claim, "FORBIDDEN", "")
 			must(t, err)
 		},
 	} {

@@ -130,7 +130,8 @@ func (s *Service) Observe(ctx context.Context, client people.Client, id string, 
 		cmd := action.AddObservation{By: client.By(), CaseID: action.NewID("cas"), Observation: action.Observation{ID: o.ID, Tool: o.Tool, Step: o.Step,
 			Failed: o.Error != "", ObservedAt: o.ObservedAt.UTC(), Snapshot: o.Snapshot, Error: o.Error, Wire: o.Wire}}
 		if o.Error != "" {
-			return cmd, nil
+			cmd.Observation.Absent, err = s.absent(ctx, tool.Contract, o)
+			return cmd, err
 		}
 		if aboutObject(tool.Contract, o.Tool) {
 			cmd.Observation.Version = versionIn(o.Snapshot)
@@ -234,6 +235,22 @@ func readings(a action.Action, latest action.Observation) map[string]json.RawMes
 	}
 	found[latest.Tool] = latest.Snapshot
 	return found
+}
+
+// absent reports whether a reading showed nothing because the object is not
+// there, as the contract of the tool that read it judges.
+func (s *Service) absent(ctx context.Context, c *contract.Contract, o Observation) (bool, error) {
+	if o.Wire.Status == 0 || !aboutObject(c, o.Tool) {
+		return false, nil
+	}
+	read, err := s.catalogue.Latest(ctx, o.Tool)
+	if action.IsCode(err, action.UnknownTool) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return read.Contract.Absent(o.Wire.Status), nil
 }
 
 // versionIn returns the object version that a snapshot shows in its member

@@ -207,7 +207,7 @@ func TestAnAttemptIsOneRequest(t *testing.T) {
 	s.Refused(err, action.AttemptOpen)
 	_, _, err = s.Triage.Start(background(), s.Executor, a.ID, stage.Attempt(action.NewID("clm")))
 	s.Refused(err, action.LeaseLost)
-	_, err = s.Triage.Release(background(), s.Executor, a.ID, claim, "")
+	_, err = s.Triage.Release(background(), s.Executor, a.ID, claim, "", "")
 	s.Refused(err, action.AttemptOpen)
 	if life := first.SendBy.Sub(first.At); life <= 0 || life > time.Minute {
 		t.Errorf("it may leave for %s", life)
@@ -243,7 +243,7 @@ func TestALeaseIsRenewedAndGivenBack(t *testing.T) {
 
 	for code, want := range map[string]action.State{"": action.Confirmed, "FORBIDDEN": action.Failed, "TOOL_UNAVAILABLE": action.Failed, "PRECONDITION_FAILED": action.Failed} {
 		a, claim := s.Claim(s.Confirmed(stage.SetPrice, stage.Product()))
-		snap, err := s.Triage.Release(background(), s.Executor, a.ID, claim, code)
+		snap, err := s.Triage.Release(background(), s.Executor, a.ID, claim, code, "")
 		if err != nil || snap.Action.State != want || snap.Action.FailureCode != code {
 			t.Errorf("given back with %q: %s, %q, %v", code, snap.Action.State, snap.Action.FailureCode, err)
 		}
@@ -252,11 +252,11 @@ func TestALeaseIsRenewedAndGivenBack(t *testing.T) {
 		} else {
 			code = ""
 		}
-		_, err = s.Triage.Release(background(), s.Executor, a.ID, claim, code)
+		_, err = s.Triage.Release(background(), s.Executor, a.ID, claim, code, "")
 		s.Refused(err, action.IdempotencyKeyInUse)
 	}
 	a, claim = s.Claim(s.Confirmed(stage.SetPrice, stage.Product()))
-	_, err = s.Triage.Release(background(), s.Executor, a.ID, claim, "BORED")
+	_, err = s.Triage.Release(background(), s.Executor, a.ID, claim, "BORED", "")
 	s.Refused(err, action.InvalidArgument)
 }
 
@@ -283,7 +283,7 @@ func TestOnlyExecutorsWithinTheirLimitsReport(t *testing.T) {
 				_, err := s.Triage.Renew(background(), c.client, a.ID, claim, action.NewID("lea"))
 				return err
 			},
-			"release": func() error { _, err := s.Triage.Release(background(), c.client, a.ID, claim, ""); return err },
+			"release": func() error { _, err := s.Triage.Release(background(), c.client, a.ID, claim, "", ""); return err },
 			"attempt": func() error {
 				_, _, err := s.Triage.Start(background(), c.client, a.ID, stage.Attempt(claim))
 				return err

@@ -65,8 +65,9 @@ func releaseCodes() []string {
 }
 
 // Release gives a claim back before any attempt, the retry or the next step.
-// With a code the action fails when nothing was sent so far.
-func (s *Service) Release(ctx context.Context, client people.Client, id, claimID, code string) (action.Snapshot, error) {
+// With a code the action fails when nothing was sent so far. why says what keeps
+// it from running now, "" when nothing does.
+func (s *Service) Release(ctx context.Context, client people.Client, id, claimID, code, why string) (action.Snapshot, error) {
 	if err := ids("/claim_id", claimID); err != nil {
 		return action.Snapshot{}, err
 	}
@@ -76,7 +77,7 @@ func (s *Service) Release(ctx context.Context, client people.Client, id, claimID
 		}
 	}
 	return s.change(ctx, client, id, func(action.Snapshot) (action.Command, error) {
-		return action.Release{Op: "release:" + claimID, By: client.By(), ClaimID: claimID, Code: code, CaseID: action.NewID("cas")}, nil
+		return action.Release{Op: "release:" + claimID, By: client.By(), ClaimID: claimID, Code: code, Why: why, CaseID: action.NewID("cas")}, nil
 	})
 }
 

@@ -21,6 +21,7 @@ type ActionPage struct {
 	Warnings    []Warning
 	Refused     *Refusal // what the person just tried and was not recorded
 	Paused      []Pause  // what keeps it from running
+	Wait        *Wait    // why it was taken and could not be run; nil when it was not
 	Fields      FieldTable
 	RunSteps    []RunStep // when it takes several requests
 	Who         Who

@@ -136,6 +136,7 @@ type WarningKind int
 const (
 	WarnLookAlike WarningKind = iota
 	WarnHidden
+	WarnAbsent
 	WarnChanged
 	WarnRejectedBefore
 	WarnNobody
@@ -150,6 +151,8 @@ func (k WarningKind) short() Msg {
 		return msg("warning.short.look_alike")
 	case WarnHidden:
 		return msg("warning.short.hidden")
+	case WarnAbsent:
+		return msg("warning.short.absent")
 	case WarnChanged:
 		return msg("warning.short.changed")
 	case WarnRejectedBefore:
@@ -176,6 +179,11 @@ func WarningHiddenIn(fields int, bidi bool) Warning {
 		rest = msg("warning.hidden.rest_bidi")
 	}
 	return Warning{WarnHidden, msg("warning.hidden.claim", "n", fields), rest}
+}
+
+// WarningNotThere warns that what it is about was not found.
+func WarningNotThere(m Missed) Warning {
+	return Warning{WarnAbsent, msg("warning.absent.claim", "what", m.answer()), msg("warning.absent.rest")}
 }
 
 // WarningChangedSince warns that the object moved on since the proposal.

@@ -21,6 +21,7 @@ func (k TableKind) whole() bool {
 const (
 	TableDecide   TableKind = "decide"   // Now, After
 	TableDone     TableKind = "done"     // Before, After
+	TableAsked    TableKind = "asked"    // Before, Asked for, and Later where it was read
 	TableStale    TableKind = "stale"    // You saw, Current
 	TableVersions TableKind = "versions" // an older and a newer version
 	TableCase     TableKind = "case"     // Expected, Now
@@ -31,6 +32,8 @@ const (
 // says nothing.
 type Source struct {
 	NotRead  bool      // nobody read anything
+	NotYet   bool      // nobody did so far, and somebody will
+	Missed   Missed    // how often it was read in vain
 	Name     Text      // "catalogue"
 	At       time.Time // when it was read
 	ReadBack bool      // read after the action, to prove it
@@ -57,6 +60,7 @@ type Field struct {
 	Raw   bool // the label only writes that name apart: nobody gave it another
 	Left  Value
 	Right Value
+	Third Value // of TableAsked
 	Group Group
 	Claim Claim
 	notes []Msg // under the right value
@@ -78,6 +82,7 @@ type FieldTable struct {
 	Kind   TableKind
 	Left   Source
 	Right  Source
+	Third  Source // of TableAsked; zero when nothing was read later
 	Fields []Field
 	Full   string // where long values stand in full; "" when they do here
 	More   int    // fields that stand only there
@@ -108,6 +113,8 @@ type FieldSource struct {
 	Order   []string // pointers in the order of the tool's schema; others follow
 	Left    Source
 	Right   Source
+	Later   map[string]json.RawMessage // what was read later, for TableAsked
+	Third   Source
 	Beside  *Beside
 
 	names map[string]bool
@@ -128,7 +135,7 @@ const mostBeside = 40
 // NewFields lays a payload out as a table: one row per leaf, none left out,
 // changed rows first. An unreadable payload gives one row with its text.
 func NewFields(s FieldSource) FieldTable {
-	t := FieldTable{Kind: s.Kind, Left: s.Left, Right: s.Right}
+	t := FieldTable{Kind: s.Kind, Left: s.Left, Right: s.Right, Third: s.Third}
 	if t.Kind == "" {
 		t.Kind = TableDecide
 	}
@@ -176,6 +183,10 @@ func (s FieldSource) field(l leaf) Field {
 		f.Left = HiddenValue()
 	} else if s.Kind.whole() && s.Now != nil {
 		f.Left, f.Group = AbsentValue(), Changed
+	}
+	if raw, read := s.Later[l.pointer]; read {
+		f.Third = s.value(l.pointer, decodeAny(raw))
+		f.Third.words = !f.Raw
 	}
 	if m := f.Right; m.kind == valueMoney && m.money.Currency == "" {
 		f.notes = append(f.notes, msg("field.no_currency"))
@@ -267,6 +278,16 @@ func (s FieldSource) apart(pointer string, left, right Value) []Msg {
 		return []Msg{msg("field.by", "by", by)}
 	}
 	return []Msg{msg("field.by_share", "by", by, "share", share)}
+}
+
+// three reports whether the table has a column of what was read later.
+func (t FieldTable) three() bool { return !t.Third.At.IsZero() }
+
+func (t FieldTable) columns() int {
+	if t.three() {
+		return 4
+	}
+	return 3
 }
 
 // Count returns how many fields stand in a group.

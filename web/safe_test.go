@@ -100,7 +100,9 @@ func filledWith(s string) map[string]templ.Component {
 		Record: Record{PayloadHash: "sha256:00", Payload: Payload{Canonical: payload}, RuleSource: t, Curl: t}, Statement: &Statement{Level: "accepted"}}
 	read := NewSnapshots([]Reading{{Source: t, Tool: s, Version: t, Body: payload}, {Source: t, Tool: s, Failed: t}}, FieldSource{Label: map[string]Text{"/a": t}})
 	page.Answer, page.Snapshots, page.Success = &read[0], read, Success{Proves: "accepted", System: t, Meaning: t}
+	page.Wait = &Wait{Tries: 2, Why: t}
 	deciding := page
+	deciding.Wait = &Wait{Tries: 2, Missed: &Missed{From: t}}
 	deciding.Status = Status{State: Proposed}
 	deciding.Effect = effect
 	deciding.Checks = Checks{Permission: Permission{Named: true, Checked: true, Actor: t, Source: t}, VersionProposed: t, VersionSeen: t, Recent: 1, RecentLast: t, Rejections: []Rejection{{By: t, ReasonCode: s}}}

@@ -59,6 +59,7 @@ const (
 	HowLapsed   How = "lapsed"    // expired after approval, before it ran
 	HowFinding  How = "finding"   // result_unknown: a person found that part of it happened
 	HowInPart   How = "in_part"   // result_unknown: some steps are proven done and all others not
+	HowGone     How = "gone"      // conflict: the object is not there
 	HowLinked   How = "linked"    // applied, failed: an action that is linked to it did the rest, undid it or replaced it
 )
 

@@ -3,6 +3,7 @@ package contract
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -136,6 +137,12 @@ func (c *Contract) definite(status, attempt int) (Outcome, bool) {
 		return Outcome{Result: action.Failure, Reason: fmt.Sprintf("status %d is a definite refusal", status)}, true
 	}
 	return Outcome{}, false
+}
+
+// Absent reports whether a status proves that what was asked for is not there:
+// 404 and 410, where the contract lists them as definite.
+func (c *Contract) Absent(status int) bool {
+	return (status == http.StatusNotFound || status == http.StatusGone) && slices.Contains(c.Execution.DefiniteFailures, status)
 }
 
 // unreadable tells why a success does not read as promised, "" when it does.

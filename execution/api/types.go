@@ -115,10 +115,12 @@ type Renew struct {
 
 // Release is the body of POST /v1/actions/{id}/release. With a Code the action
 // cannot run and fails: FORBIDDEN, PRECONDITION_FAILED, TOOL_UNAVAILABLE,
-// INVALID_ARGUMENT or UNKNOWN_TOOL.
+// INVALID_ARGUMENT or UNKNOWN_TOOL. Reason, at most 256 bytes, says why it could
+// not be run now: people see it, and it is offered again later every time.
 type Release struct {
 	ClaimID string `json:"claim_id"`
 	Code    string `json:"code,omitempty"`
+	Reason  string `json:"reason,omitempty"`
 }
 
 // Step is one of several requests of an action, as it is to be sent or asked
@@ -175,6 +177,8 @@ type Observation struct {
 	Fingerprint   string          `json:"fingerprint,omitempty"`  // SHA-256 of the query
 	TookMillis    int64           `json:"took_ms,omitempty"`      // until the answer was there
 	ProviderRef   string          `json:"provider_ref,omitempty"` // the business system's name for the query
+	HTTPStatus    int             `json:"http_status,omitempty"`  // of the answer; left out when there was none
+	Code          string          `json:"code,omitempty"`         // why there is no snapshot, such as EXECUTION_ERROR
 }
 
 // CallbackTaken answers a callback: Status is joined or parked.
@@ -252,6 +256,8 @@ type ObservationState struct {
 	Step          *string         `json:"step"`
 	Snapshot      json.RawMessage `json:"snapshot"`
 	Error         *string         `json:"error"`
+	HTTPStatus    *int            `json:"http_status"` // null when there was no answer, or nobody told
+	Code          *string         `json:"code"`
 	Holds         *bool           `json:"holds"`
 	ObservedAt    time.Time       `json:"observed_at"`
 }

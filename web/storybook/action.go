@@ -54,6 +54,10 @@ func actionStories() []Story {
 			p.Who.Decisions = []web.Decision{{By: web.Outside("Ana Ruiz"), Approve: true, Role: "support", Method: "password", Note: web.Outside("Checked."), At: at(14, 3, 2)}}
 			p.Bar = web.Bar{Kind: web.BarApproved, At: at(14, 3, 2)}
 		})},
+		{"decide-not-there", page(func(p *web.ActionPage, _ *web.Frame, l web.Lang) {
+			p.Fields, p.Checks.VersionSeen = unread(l, notThere(l)), web.Text{}
+			p.Warnings = []web.Warning{web.WarningNotThere(notThere(l))}
+		})},
 		{"decide-nobody", page(func(p *web.ActionPage, _ *web.Frame, _ web.Lang) {
 			p.Why.You, p.Why.Can = web.StandOwner, nil
 			p.Warnings = []web.Warning{web.WarningNobodyCan(p.Why.Rules)}

@@ -30,12 +30,17 @@ func afterStories() []Story {
 	system := func(l web.Lang) web.Text { return web.Outside(pick(l, "the catalogue", "商品目录")) }
 	return []Story{
 		{"applied", page(func(p *web.ActionPage, _ web.Lang) { p.Calls = madeCalls() })},
-		{"confirmed", page(func(p *web.ActionPage, _ web.Lang) {
-			p.Status, p.ExpiresAt, p.At = web.Status{State: web.Confirmed}, in(4, 40), time.Time{}
-			p.Statement, p.Proof, p.Story = &web.Statement{Level: "not_submitted", AsOf: Now()}, nil, p.Story[:3]
+		{"confirmed", page(func(p *web.ActionPage, l web.Lang) {
+			approved(p)
+			p.Fields = price(l).Fields
+		})},
+		{"confirmed-waiting", page(func(p *web.ActionPage, l web.Lang) {
+			approved(p)
+			silent := web.Missed{From: web.Outside(pick(l, "catalogue", "商品目录")), Times: 3, Last: at(14, 4, 58), Code: "EXECUTION_ERROR"}
+			p.Fields, p.Wait = unread(l, silent), &web.Wait{Tries: 3, Missed: &silent, Next: at(14, 5, 20)}
 		})},
 		{"accepted", page(func(p *web.ActionPage, l web.Lang) {
-			p.Status = web.Status{State: web.Accepted, System: system(l)}
+			p.Status, p.Fields = web.Status{State: web.Accepted, System: system(l)}, asked(l, true)
 			p.Statement = &web.Statement{Level: "accepted", Later: true, AsOf: Now()}
 			p.Proof.ReadBack, p.Proof.NotProven, p.Story = nil, true, p.Story[:6]
 			p.Proof.Receipts[0].Proves = "accepted"
@@ -51,24 +56,31 @@ func afterStories() []Story {
 			p.Answer = &said[0]
 		})},
 		{"failed", page(func(p *web.ActionPage, l web.Lang) {
-			p.Status = web.Status{State: web.Failed, System: system(l)}
+			p.Status, p.Fields = web.Status{State: web.Failed, System: system(l)}, asked(l, false)
 			p.Statement = &web.Statement{Level: "failed", AsOf: Now()}
 			p.Proof = &web.Proof{Receipts: []web.Receipt{{Outcome: "FAILURE", HTTPStatus: 422, At: at(14, 6, 2)}}, Executions: 1, Attempts: 1}
 			p.Story = append(p.Story[:5], web.Told{At: at(14, 6, 2), Kind: "receipt", To: web.Failed, By: web.Outside("shop-1"), Outcome: "FAILURE", HTTPStatus: 422})
 		})},
-		{"conflict", page(func(p *web.ActionPage, _ web.Lang) {
-			p.Status = web.Status{State: web.Conflict}
+		{"conflict-gone", page(func(p *web.ActionPage, l web.Lang) {
+			p.Status, p.Fields = web.Status{State: web.Conflict, How: web.HowGone}, unread(l, notThere(l))
+			p.Fields.Kind = web.TableAsked
+			p.Statement, p.Proof = &web.Statement{Level: "not_submitted", AsOf: Now()}, nil
+			p.Story = append(p.Story[:4], web.Told{At: at(14, 6, 0), Kind: "observation", To: web.Conflict, By: web.Outside("shop-1"), Tool: web.Outside("catalog.get_product"), Error: web.Outside("status 404 is a definite refusal")})
+		})},
+		{"conflict", page(func(p *web.ActionPage, l web.Lang) {
+			p.Status, p.Fields = web.Status{State: web.Conflict}, asked(l, false)
 			p.Statement = &web.Statement{Level: "not_submitted", AsOf: Now()}
 			p.Proof = &web.Proof{}
 			p.Story = append(p.Story[:4], web.Told{At: at(14, 6, 0), Kind: "observation", To: web.Conflict, By: web.Outside("shop-1"), Tool: web.Outside("catalog.get_product"), Version: web.Outside("13")})
 		})},
-		{"unknown", page(func(p *web.ActionPage, _ web.Lang) {
-			p.Status = web.Status{State: web.Unknown}
+		{"unknown", page(func(p *web.ActionPage, l web.Lang) {
+			p.Status, p.Fields = web.Status{State: web.Unknown}, asked(l, true)
 			p.Statement = &web.Statement{Level: "unknown", AsOf: Now()}
 			p.Proof = &web.Proof{Receipts: []web.Receipt{{Outcome: "UNKNOWN", HTTPStatus: 504, At: at(14, 6, 12)}}, Executions: 1, Attempts: 1, OpenCase: "cas_01KB7W2N8VQ4T6"}
 			p.Story = append(p.Story[:5], web.Told{At: at(14, 6, 12), Kind: "receipt", To: web.Unknown, By: web.Outside("shop-1"), Outcome: "UNKNOWN", HTTPStatus: 504, Why: "unknown-receipt"})
 		})},
-		{"in-part", page(func(p *web.ActionPage, _ web.Lang) {
+		{"in-part", page(func(p *web.ActionPage, l web.Lang) {
+			p.Fields = asked(l, true)
 			p.Status, p.RunSteps = web.Status{State: web.Unknown, How: web.HowInPart}, inPart()
 			p.Statement = &web.Statement{Level: "partial", AsOf: Now()}
 			p.Proof = &web.Proof{Receipts: []web.Receipt{{Outcome: "SUCCESS", Proves: "completed", HTTPStatus: 200, At: at(14, 6, 1)}, {Outcome: "FAILURE", HTTPStatus: 422, At: at(14, 6, 2)}},
@@ -76,13 +88,13 @@ func afterStories() []Story {
 			p.Story = append(p.Story[:5], web.Told{At: at(14, 6, 2), Kind: "attempted", By: web.Outside("shop-1"), Number: 1, Step: web.Outside("notify"), Key: "exk_01KB7W2N8VQ4T6:notify"},
 				web.Told{At: at(14, 6, 2), Kind: "receipt", To: web.Unknown, By: web.Outside("shop-1"), Outcome: "FAILURE", HTTPStatus: 422, Why: "step-failed"})
 		})},
-		{"expired", page(func(p *web.ActionPage, _ web.Lang) {
-			p.Status = web.Status{State: web.Expired}
+		{"expired", page(func(p *web.ActionPage, l web.Lang) {
+			p.Status, p.Fields = web.Status{State: web.Expired}, asked(l, false)
 			p.Statement, p.Proof, p.Who.Decisions = &web.Statement{Level: "not_submitted", AsOf: Now()}, nil, nil
 			p.Story = append(p.Story[:2], web.Told{At: at(14, 16, 50), Kind: "expired", To: web.Expired})
 		})},
-		{"cancelled", page(func(p *web.ActionPage, _ web.Lang) {
-			p.Status = web.Status{State: web.Cancelled}
+		{"cancelled", page(func(p *web.ActionPage, l web.Lang) {
+			p.Status, p.Fields = web.Status{State: web.Cancelled}, asked(l, false)
 			p.Statement, p.Proof, p.Who.Decisions = &web.Statement{Level: "not_submitted", AsOf: Now()}, nil, nil
 			p.Story = append(p.Story[:2], web.Told{At: at(14, 4, 0), Kind: "cancelled", To: web.Cancelled, By: web.Outside("Shop chat"), Note: web.Outside("The customer changed their mind.")})
 			p.Record.Payload = web.Payload{}
