@@ -23,6 +23,9 @@ type Snapshot struct {
 	// Authority holds, for everybody who decided on the current revision and
 	// for the person deciding now, the roles that count on this action now.
 	Authority map[string][]string
+	// Rests are the people whom this authority, or that of who gives the command,
+	// was read of, with their versions: it is written only while they stand.
+	Rests map[string]int64
 	// Differs names a column of the row that is not what the events say, as
 	// only somebody with other access to the database can bring about.
 	Differs string
@@ -104,6 +107,12 @@ type Vote struct {
 	Note         string
 	StepUp       bool   // the person proved anew who they are
 	Ref          string // confirmation ref, used by the last needed approval
+}
+
+// Count confirms a proposal whose approvals are enough by now without another
+// one: somebody who had approved has their authority back.
+type Count struct {
+	Ref string // confirmation ref
 }
 
 // Cancel ends an action that has not run.

@@ -13,6 +13,9 @@ type Transition struct {
 	// Before, when set, is the moment from which the transition is no longer
 	// allowed. It is judged by the database's clock after the row is locked.
 	Before time.Time
+	// Rests are the people, with their versions, whose authority the transition
+	// rests on. When one has changed since, it is not written.
+	Rests map[string]int64
 	// Hold, when set, is what must be true of the target while its lock is held.
 	Hold Hold
 }
@@ -78,7 +81,7 @@ func (s Snapshot) step(op string, by By, kind Kind, to State, data, body any) (T
 	if err != nil {
 		return Transition{}, err
 	}
-	t := Transition{Event: e, Next: next}
+	t := Transition{Event: e, Next: next, Rests: s.Rests}
 	if due, ok := s.Action.DueAt(); ok && kind != KindExpired && s.Action.State.In(Proposed, Confirmed) {
 		t.Before = due // nothing but expiry happens after it
 	}

@@ -3,6 +3,7 @@ package action
 import (
 	"maps"
 	"slices"
+	"strconv"
 	"time"
 )
 
@@ -57,6 +58,18 @@ func (c Vote) decide(s Snapshot) (Transition, error) {
 		}
 	}
 	return s.step(c.Op, c.By, KindDecided, to, d, textBody{Note: c.Note})
+}
+
+func (c Count) op() string                  { return "" }
+func (c Count) again(Snapshot, Event) error { return nil }
+
+func (c Count) decide(s Snapshot) (Transition, error) {
+	a := s.Action
+	if a.State != Proposed || !Met(a.Needs, s.Approvals()) {
+		return Transition{Next: a}, nil
+	}
+	d := counted{Confirmation: confirm(s, c.Ref, a.Revision, a.Terms, *a.ExpiresAt)}
+	return s.step("count:"+strconv.FormatInt(a.Version, 10), By{Kind: BySystem}, KindCounted, Confirmed, d, nil)
 }
 
 func (a Action) decidedBy(person string) bool {

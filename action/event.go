@@ -35,6 +35,7 @@ const (
 	KindVerdict     Kind = "verdict"
 	KindRefused     Kind = "verdict_refused" // by a second person
 	KindClosed      Kind = "closed"
+	KindCounted     Kind = "counted"   // approvals are enough since somebody's authority is back
 	KindConcluded   Kind = "concluded" // by the end of an action that is linked to it
 )
 
@@ -90,6 +91,10 @@ type contentBody struct {
 type decided struct {
 	Decision
 	Confirmation *Confirmation `json:"confirmation,omitempty"`
+}
+
+type counted struct {
+	Confirmation *Confirmation `json:"confirmation"`
 }
 
 type textBody struct {

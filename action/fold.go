@@ -79,6 +79,11 @@ func (a *Action) absorb(e Event) error {
 		return a.absorbContent(e)
 	case KindDecided:
 		return a.absorbDecision(e)
+	case KindCounted:
+		var d counted
+		err := json.Unmarshal(e.Data, &d)
+		a.Confirmation = d.Confirmation
+		return err
 	case KindClaimed, KindRenewed, KindRetried, KindAttempted:
 		return a.absorbRun(e)
 	case KindReceipt:

@@ -34,6 +34,7 @@ Vote approve                                  | !not-found | !wrong-state | conf
 Vote approve, more needed                     | !not-found | !wrong-state | =               | !already-decided  | !already-decided | !already-decided | !already-decided | !already-decided | !already-decided | !already-decided | !already-decided | !already-decided | !already-decided  | !already-decided  | !already-decided  | !already-decided  | !already-decided | !wrong-state   | !expired
 Vote reject                                   | !not-found | !wrong-state | rejected        | !already-decided  | !already-decided | !already-decided | !already-decided | !already-decided | !already-decided | !already-decided | !already-decided | !already-decided | !already-decided  | !already-decided  | !already-decided  | !already-decided  | !already-decided | !wrong-state   | !expired
 Vote on another hash                          | !not-found | !wrong-state | !stale-revision | !already-decided  | !already-decided | !already-decided | !already-decided | !already-decided | !already-decided | !already-decided | !already-decided | !already-decided | !already-decided  | !already-decided  | !already-decided  | !already-decided  | !already-decided | !wrong-state   | !expired
+Count                                         | !not-found | -            | confirmed       | -                 | -                | -                | -                | -                | -                | -                | -                | -                | -                 | -                 | -                 | -                 | -                | -              | -
 Cancel                                        | !not-found | cancelled    | cancelled       | cancelled         | !wrong-state     | !wrong-state     | !wrong-state     | !wrong-state     | !wrong-state     | !wrong-state     | !wrong-state     | !wrong-state     | !wrong-state      | !wrong-state      | !wrong-state      | !wrong-state      | !wrong-state     | !wrong-state   | !expired
 Tick early                                    | !not-found | -            | -               | -                 | -                | -                | -                | -                | -                | -                | -                | -                | -                 | -                 | -                 | -                 | -                | -              | -
 Tick after the lease                          | !not-found | -            | -               | -                 | confirmed        | result_unknown   | -                | -                | result_unknown   | -                | -                | -                | -                 | -                 | -                 | -                 | -                | -              | -
@@ -174,13 +175,21 @@ func tableCommands() map[string]func(*life) Command {
 		"Revise":                    func(l *life) Command { return l.revise() },
 		"Vote approve":              func(l *life) Command { return l.vote(ben, true) },
 		"Vote approve, more needed": func(l *life) Command { l.a.Needs = []Need{{Role: "support", Approvals: 2}}; return l.vote(ben, true) },
-		"Vote reject":               func(l *life) Command { return l.vote(ben, false) },
-		"Vote on another hash":      func(l *life) Command { c := l.vote(ben, true); c.ProposalHash = "sha256:00"; return c },
-		"Cancel":                    func(l *life) Command { return Cancel{Op: l.op(), By: proposer} },
-		"Tick early":                func(l *life) Command { l.wait(time.Second); return Tick{CaseID: "cas_t"} },
-		"Tick after the lease":      func(l *life) Command { l.wait(time.Minute); return Tick{CaseID: "cas_t"} },
-		"Tick after a day":          func(l *life) Command { l.wait(24 * time.Hour); return Tick{CaseID: "cas_t"} },
-		"TakeClaim":                 func(l *life) Command { return l.claim(rival, "c9") },
+		"Count": func(l *life) Command {
+			if l.a.State == Proposed { // one of two approvals, and nobody else is asked for any more
+				l.a.Needs = []Need{{Role: "support", Approvals: 2}}
+				l.do(l.vote(mia, true), Proposed)
+				l.a.Needs = []Need{{Role: "support", Approvals: 1}}
+			}
+			return Count{Ref: "cnf_count"}
+		},
+		"Vote reject":          func(l *life) Command { return l.vote(ben, false) },
+		"Vote on another hash": func(l *life) Command { c := l.vote(ben, true); c.ProposalHash = "sha256:00"; return c },
+		"Cancel":               func(l *life) Command { return Cancel{Op: l.op(), By: proposer} },
+		"Tick early":           func(l *life) Command { l.wait(time.Second); return Tick{CaseID: "cas_t"} },
+		"Tick after the lease": func(l *life) Command { l.wait(time.Minute); return Tick{CaseID: "cas_t"} },
+		"Tick after a day":     func(l *life) Command { l.wait(24 * time.Hour); return Tick{CaseID: "cas_t"} },
+		"TakeClaim":            func(l *life) Command { return l.claim(rival, "c9") },
 		"TakeClaim of another hash": func(l *life) Command {
 			c := l.claim(rival, "c9")
 			c.ProposalHash = "sha256:00"

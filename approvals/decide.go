@@ -2,6 +2,7 @@ package approvals
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -83,21 +84,54 @@ func (s *Service) authorize(ctx context.Context, snap *action.Snapshot, person p
 	if len(asked) == 0 && snap.Action.State == action.Proposed {
 		return nil, action.Refuse(action.Forbidden, "This needs somebody in another role.").Because("role").With("roles", wanted(snap.Action))
 	}
+	if err := s.voters(ctx, snap, subject, person.ID); err != nil {
+		return nil, err
+	}
+	snap.Authority[person.ID], snap.Rests[person.ID] = roles, person.Version
+	return append(asked, roles...), nil
+}
+
+// voters fills in the authority that those have now who decided on the current
+// content, but for one.
+func (s *Service) voters(ctx context.Context, snap *action.Snapshot, subject people.Subject, but string) error {
 	voters := []people.Person{}
 	for _, d := range snap.Action.Decisions {
-		if d.Revision == snap.Action.Revision && d.By.ID != person.ID {
+		if d.Revision == snap.Action.Revision && d.By.ID != but {
 			p, err := s.directory.Person(ctx, d.By.ID)
 			if err != nil {
-				return nil, err
+				return err
 			}
-			voters = append(voters, p)
+			voters, snap.Rests[p.ID] = append(voters, p), p.Version
 		}
 	}
 	for id, roles := range people.Authority(voters, subject) {
 		snap.Authority[id] = roles
 	}
-	snap.Authority[person.ID] = roles
-	return append(asked, roles...), nil
+	return nil
+}
+
+// Recount confirms proposals whose approvals are enough without another one, at
+// most limit of those that changed names: somebody who had approved lost their
+// authority, and has it back.
+func (s *Service) Recount(ctx context.Context, changed func(context.Context, int) ([]string, error), limit int) error {
+	ids, err := changed(ctx, limit)
+	if err != nil {
+		return err
+	}
+	var failed []error
+	for _, id := range ids {
+		_, err := action.Change(ctx, s.ledger, id, func(snap action.Snapshot) (action.Command, error) {
+			owner, err := s.owner(ctx, snap.Action.Client.ID)
+			if err != nil {
+				return nil, err
+			}
+			return action.Count{Ref: action.NewRef()}, s.voters(ctx, &snap, SubjectOf(snap.Action, owner), "")
+		})
+		if err != nil {
+			failed = append(failed, fmt.Errorf("counting the approvals of %s: %w", id, err))
+		}
+	}
+	return errors.Join(failed...)
 }
 
 // asked returns those of the roles that the action asks approvals of.

@@ -15,6 +15,7 @@ CREATE TABLE persons (
     password_hash text, -- argon2id; none: one-time links only
     epoch         integer     NOT NULL, -- sessions and links of another epoch are over
     created_at    timestamptz NOT NULL,
+    changed_at    timestamptz NOT NULL,
     disabled_at   timestamptz,
     CONSTRAINT persons_username UNIQUE (username)
 );

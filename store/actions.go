@@ -157,7 +157,7 @@ func (db *DB) Snapshot(ctx context.Context, id string) (action.Snapshot, error) 
 		return action.Snapshot{}, action.Refuse(action.StaleRevision, "What is stored of this action does not belong together. Do not run it; tell whoever runs this console.").
 			Because("tampered").From(err)
 	}
-	snap := action.Snapshot{Action: a, Now: rows[0].Now.UTC(), Authority: map[string][]string{}, Differs: rows[0].differs(a)}
+	snap := action.Snapshot{Action: a, Now: rows[0].Now.UTC(), Authority: map[string][]string{}, Rests: map[string]int64{}, Differs: rows[0].differs(a)}
 	if by := rows[0].FollowedBy; by != nil {
 		snap.FollowedBy = *by
 	}

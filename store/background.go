@@ -85,3 +85,15 @@ func (db *DB) held(ctx context.Context, name string, ticker *time.Ticker, work f
 		}
 	}
 }
+
+// Recountable returns proposals that somebody has decided on whose authority may
+// have come back since: within the hour.
+func (db *DB) Recountable(ctx context.Context, limit int) ([]string, error) {
+	var ids []string
+	err := db.selectAll(ctx, &ids, `
+SELECT a.id FROM actions a
+WHERE a.state = 'proposed' AND a.deciders <> '{}' AND EXISTS (
+    SELECT FROM persons p WHERE p.id = ANY (a.deciders) AND p.changed_at > a.updated_at AND p.changed_at > (SELECT app_now()) - interval '1 hour')
+ORDER BY a.id LIMIT $1`, limit)
+	return ids, err
+}

@@ -3,6 +3,8 @@ package store
 import (
 	"context"
 	"crypto/rand"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -200,8 +202,12 @@ func createArgs(t action.Transition) []any {
 const appendSQL = `
 WITH l AS MATERIALIZED (
     SELECT version FROM actions WHERE id = $1 FOR UPDATE),
+r AS MATERIALIZED (
+    SELECT p.id FROM l, persons p JOIN unnest($57::text[], $58::bigint[]) AS w (id, version) ON p.id = w.id
+    WHERE p.version = w.version FOR SHARE OF p),
 p AS MATERIALIZED (
-    SELECT CASE WHEN $48 THEN paused($8, $49, $32, $10) ELSE '' END AS held FROM l WHERE l.version = $2 - 1),
+    SELECT CASE WHEN $48 THEN paused($8, $49, $32, $10) ELSE '' END AS held FROM l
+    WHERE l.version = $2 - 1 AND (cardinality($57::text[]) = 0 OR (SELECT count(*) FROM r) = cardinality($57::text[]))),
 h AS MATERIALIZED (
     SELECT CASE WHEN p.held <> '' THEN p.held WHEN $5 = '' THEN '' ELSE hold_target($5, $1, $21, $37, $8, $11, $12, $14) END AS held
     FROM p),
@@ -226,13 +232,18 @@ b AS (
 SELECT (SELECT id FROM u) AS id, coalesce((SELECT held FROM t), '') AS held`
 
 // Append writes a transition: row and event in one statement, only if the
-// version is still the one it was decided on and its time is not over.
+// version is still the one it was decided on, its time is not over, and the people
+// whose authority it rests on are as they were: who changes one of them waits.
 func (db *DB) Append(ctx context.Context, t action.Transition) (bool, error) {
 	a, e := t.Next, t.Event
 	r := project(a)
 	var before *time.Time
 	if !t.Before.IsZero() {
 		before = &t.Before
+	}
+	people, versions := pq.StringArray{}, pq.Int64Array{}
+	for _, id := range slices.Sorted(maps.Keys(t.Rests)) {
+		people, versions = append(people, id), append(versions, t.Rests[id])
 	}
 	var w written
 	err := db.write(ctx, &w, appendSQL, a.ID, a.Version, a.State, a.Revision, look(t), before, e.At,
@@ -241,7 +252,7 @@ func (db *DB) Append(ctx context.Context, t action.Transition) (bool, error) {
 		r.claimedBy, r.openAttempt, r.block, r.caseID, e.Op, e.Kind, e.By.Kind, e.By.ID, e.By.Name, e.By.Role, e.By.Method,
 		e.From, a.Actor.ID, string(e.Data), salt(), nullBytes(e.Body), r.workAt,
 		r.caseSince, r.caseWhy, r.casePending, r.needsPerson, r.keyUntil, r.caseClosedAt, goesOn(t), a.Client.ID, r.partly,
-		r.reads, r.writes, spends(t), a.TaskID, a.Terms.Write, r.taskLook)
+		r.reads, r.writes, spends(t), a.TaskID, a.Terms.Write, r.taskLook, people, versions)
 	if err != nil {
 		return false, err
 	}

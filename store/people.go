@@ -72,8 +72,8 @@ func (db *DB) Persons(ctx context.Context) ([]people.Person, error) {
 
 const insertPersonSQL = `
 WITH p AS (
-    INSERT INTO persons (id, version, username, name, roles, tools, scopes, actors, lang, zone, password_hash, epoch, created_at)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
+    INSERT INTO persons (id, version, username, name, roles, tools, scopes, actors, lang, zone, password_hash, epoch, created_at, changed_at)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $13)
     ON CONFLICT DO NOTHING
     RETURNING id),
 e AS (
@@ -84,7 +84,7 @@ SELECT id FROM p`
 const updatePersonSQL = `
 WITH p AS (
     UPDATE persons SET version = $2, name = $3, roles = $4, tools = $5, scopes = $6, actors = $7, lang = $8, zone = $9,
-        password_hash = coalesce($10, password_hash), epoch = $11, disabled_at = $12
+        password_hash = coalesce($10, password_hash), epoch = $11, disabled_at = $12, changed_at = $24
     WHERE id = $1 AND version = $2 - 1
     RETURNING id),
 s AS (

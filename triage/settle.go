@@ -80,6 +80,7 @@ func (s *Cases) change(ctx context.Context, who Who, caseID string, make func(by
 		if err := people.May(person, people.ToSettle, subject); err != nil {
 			return nil, err
 		}
+		snap.Rests[person.ID] = person.Version
 		return make(person.As(people.RoleOps, who.Method))
 	})
 }

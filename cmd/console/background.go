@@ -19,6 +19,7 @@ const sweepBatch = 500
 // what one left behind is removed at a time.
 const (
 	sweepEvery    = 10 * time.Second
+	recountEvery  = 5 * time.Second
 	droppedAtOnce = 20_000
 )
 
@@ -37,6 +38,9 @@ func startBackground(db *database, service *approvals.Service, outcomes *triage.
 	}
 	loop("sweep", time.Second, func(ctx context.Context) error {
 		return action.Sweep(ctx, db.DB, db.Due, sweepBatch)
+	})
+	loop("count approvals", recountEvery, func(ctx context.Context) error {
+		return service.Recount(ctx, db.Recountable, sweepBatch)
 	})
 	loop("conclude", time.Second, outcomes.Conclude)
 	loop("sweep tasks", time.Second, func(ctx context.Context) error {
