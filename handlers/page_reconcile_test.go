@@ -185,6 +185,15 @@ func TestTheFileOfARunEndsWithItsLastRow(t *testing.T) {
 	}
 	auditor := e.as(e.Person("otto", people.RoleAuditor))
 	auditor.open("/reconciliation/"+run.ID).says("Known there, not taken here", "Its action does not say so: Its record is broken.")
+	// Its figures count every scope, so that who is limited to some sees none of them.
+	limited := people.Grants{Roles: []string{people.RoleOps}, Tools: []string{listable}}
+	e.as(e.PersonWith("whole", limited)).open("/reconciliation").want(http.StatusOK).holds(run.ID)
+	limited.Scopes = []string{"shop"}
+	scoped := e.as(e.PersonWith("scoped", limited))
+	scoped.open("/reconciliation").want(http.StatusOK).lacks(run.ID)
+	for _, path := range []string{"/reconciliation/" + run.ID, "/reconciliation/" + run.ID + "/differences.csv"} {
+		scoped.open(path).want(http.StatusNotFound).lacks("exk_0")
+	}
 	file := string(auditor.open("/reconciliation/" + run.ID + "/differences.csv").want(http.StatusOK).body)
 	if lines := strings.Count(file, "\n"); lines != rows+1 || !strings.Contains(file, "exk_020001,mismatch,untold,") || !strings.Contains(file, "Its record is broken.") {
 		t.Errorf("the file has %d lines and ends with %q", lines, file[max(0, len(file)-200):])

@@ -97,6 +97,12 @@ CREATE INDEX actions_case_closed ON actions (case_closed_at DESC, id DESC) WHERE
 CREATE INDEX actions_links ON actions USING gin (links) WHERE links <> '{}';
 CREATE INDEX actions_partly ON actions (id) WHERE partly;
 CREATE INDEX actions_client_open ON actions (client_id) WHERE state = 'proposed';
+CREATE INDEX actions_claimed ON actions (claimed_by, id) WHERE claimed_by IS NOT NULL;
+-- What lists are narrowed by, newest first, however few there are of it.
+CREATE INDEX actions_state ON actions (state, id);
+CREATE INDEX actions_tool ON actions (tool, id);
+CREATE INDEX actions_client ON actions (client_id, id);
+CREATE INDEX actions_scope ON actions (scope, id);
 
 -- followed_by is an action, linked to this one, that is carried out, has taken
 -- effect or may have: this one is not sent again by itself then. Null when there

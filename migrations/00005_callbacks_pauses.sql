@@ -25,6 +25,7 @@ CREATE TABLE parked_callbacks (
     PRIMARY KEY (tool, webhook_id)
 );
 CREATE INDEX parked_callbacks_expires ON parked_callbacks (expires_at);
+CREATE INDEX parked_callbacks_list ON parked_callbacks (received_at DESC, webhook_id);
 
 -- pauses stop what is proposed, claimed and attempted: of a tool, of a client as
 -- proposer or executor, or in a scope.
@@ -38,6 +39,7 @@ CREATE TABLE pauses (
     ended_at   timestamptz
 );
 CREATE UNIQUE INDEX pauses_running ON pauses (kind, value) WHERE ended_at IS NULL;
+CREATE INDEX pauses_list ON pauses ((ended_at IS NOT NULL), started_at DESC);
 REVOKE DELETE, TRUNCATE ON pauses FROM countersign_app;
 
 -- pauses_of are the pauses that stop an action.

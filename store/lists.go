@@ -123,13 +123,13 @@ func (db *DB) Actions(ctx context.Context, f approvals.Filter) ([]action.Action,
 		w.add("a.refs @> ARRAY[?]", f.Approver)
 	}
 	if f.From != nil {
-		w.add("a.created_at >= ?", *f.From)
+		w.add("a.created_at >= ? AND a.id >= ?", *f.From, idFrom(*f.From))
 	}
 	if f.To != nil {
-		w.add("a.created_at < ?", *f.To)
+		w.add("a.created_at < ? AND a.id < ?", *f.To, idTo(*f.To))
 	}
 	if f.Took != nil {
-		w.tookIn(*f.Took, f.From)
+		w.tookIn(*f.Took)
 	}
 	if f.Before != "" {
 		w.add("a.id < ?", f.Before)
@@ -233,9 +233,6 @@ func (db *DB) Work(ctx context.Context, f approvals.WorkFilter) ([]action.Action
         OR a.task_look <> '' AND task_stops(a.task_look, a.task_id, a.client_id, 1) IS NOT NULL
         OR a.writing AND held_up(a.id, a.links, a.tool, a.target_type, a.target_id) IS NOT NULL
         OR NOT a.writing AND a.work = 'retry' AND followed_by(a.id) IS NOT NULL))`, f.Executor)
-	if f.After != "" {
-		w.add("a.id > ?", f.After)
-	}
 	w.see(f.Viewer)
 	if len(f.Tools) > 0 {
 		var names, prefixes pq.StringArray
@@ -248,7 +245,7 @@ func (db *DB) Work(ctx context.Context, f approvals.WorkFilter) ([]action.Action
 		}
 		w.add("(a.tool = ANY (?) OR a.tool LIKE ANY (?))", names, prefixes)
 	}
-	w.args = append(w.args, f.Limit, "")
+	w.args = append(w.args, f.Limit, f.After)
 	query := fmt.Sprintf("SELECT a.id FROM actions a %s AND a.id > $%d ORDER BY a.id LIMIT $%d", w.String(), len(w.args), len(w.args)-1)
 	for {
 		actions, now, err := db.listed(ctx, query, w.args)

@@ -61,9 +61,8 @@ SELECT a.case_id, a.case_since, a.needs_person, a.case_pending FROM actions a %s
 func (db *DB) Pace(ctx context.Context, f approvals.PaceFilter) ([]approvals.Decided, error) {
 	var w where
 	w.see(f.Viewer)
-	w.add("a.created_at >= ?", f.From)
-	w.add("a.created_at < ?", f.To)
-	w.add("a.id >= ?", idFrom(f.From))
+	w.add("a.created_at >= ? AND a.id >= ?", f.From, idFrom(f.From))
+	w.add("a.created_at < ? AND a.id < ?", f.To, idTo(f.To))
 	var seconds []float64
 	err := db.selectAll(ctx, &seconds, fmt.Sprintf(`
 SELECT d.seconds FROM (SELECT a.id FROM actions a %s ORDER BY a.id DESC LIMIT %d) r, LATERAL (SELECT decided_in(r.id) AS seconds) d
@@ -79,12 +78,12 @@ WHERE d.seconds IS NOT NULL`, w.String(), approvals.Looked), w.args...)
 // begin with the clock of the process that made them.
 func idFrom(at time.Time) string { return action.IDAt("act", at.Add(-24*time.Hour)) }
 
+// idTo is an id that no action has which is much older than a moment.
+func idTo(at time.Time) string { return action.IDAt("act", at.Add(24*time.Hour)) }
+
 // tookIn limits to what a filter's Took says, among the newest of what the
 // conditions so far let through.
-func (w *where) tookIn(t approvals.Took, from *time.Time) {
-	if from != nil {
-		w.add("a.id >= ?", idFrom(*from))
-	}
+func (w *where) tookIn(t approvals.Took) {
 	inner := w.String()
 	w.conditions = []string{fmt.Sprintf("a.id = ANY (ARRAY (SELECT a.id FROM actions a %s ORDER BY a.id DESC LIMIT %d))", inner, approvals.Looked)}
 	switch {

@@ -10,6 +10,8 @@ import (
 	"countersign/store"
 	"countersign/store/stage"
 	"countersign/store/storetest"
+
+	"github.com/lib/pq"
 )
 
 // reads counts what the server touched of the table of actions.
@@ -26,10 +28,24 @@ func readSoFar(t *testing.T, db *sql.DB) (r reads) {
 	return r
 }
 
-// counted opens a console whose reads are counted, the database as its owner, and
-// what counts what a read touches once it is planned for good.
-func counted(t *testing.T, s *stage.Stage) (narrow *stage.Console, db *sql.DB, cost func(read func()) reads) {
+// touchedSoFar is how often whole tables were scanned, and how many of their rows
+// were looked at.
+func touchedSoFar(t *testing.T, db *sql.DB, tables []string) (r reads) {
 	t.Helper()
+	must(t, db.QueryRow(`SELECT sum(seq_scan), sum(seq_tup_read + coalesce(idx_tup_fetch, 0)) FROM pg_stat_user_tables WHERE relname = ANY ($1)`,
+		pq.StringArray(tables)).Scan(&r.scans, &r.rows))
+	return r
+}
+
+// counted opens a console whose reads are counted, the database as its owner, and
+// what counts what a read touches, of the actions or of other tables, once it is
+// planned for good.
+func counted(t *testing.T, s *stage.Stage, tables ...string) (narrow *stage.Console, db *sql.DB, cost func(read func()) reads) {
+	t.Helper()
+	soFar := readSoFar
+	if len(tables) > 0 {
+		soFar = func(t *testing.T, db *sql.DB) reads { return touchedSoFar(t, db, tables) }
+	}
 	narrow = s.Open(s.DSN, store.Options{MaxConns: 1}) // whose counts can be flushed
 	db = owner(t, s)
 	db.SetMaxOpenConns(1)
@@ -45,10 +61,10 @@ func counted(t *testing.T, s *stage.Stage) (narrow *stage.Console, db *sql.DB, c
 			read()
 		}
 		flush()
-		before := readSoFar(t, db)
+		before := soFar(t, db)
 		read()
 		flush()
-		after := readSoFar(t, db)
+		after := soFar(t, db)
 		return reads{after.scans - before.scans, after.rows - before.rows, after.queued - before.queued}
 	}
 }

@@ -39,11 +39,12 @@ func (db *DB) Runs(ctx context.Context, f triage.RunFilter) ([]triage.Run, time.
 	return db.runs(ctx, fmt.Sprintf("%s ORDER BY r.id DESC LIMIT $%d", w.String(), len(w.args)), w.args...)
 }
 
-// seeTool limits what belongs to whole tools to a viewer's tools.
+// seeTool limits what belongs to whole tools, such as the figures of a
+// reconciliation, to a viewer's tools. Who is limited to scopes sees none of it.
 func seeTool(w *where, column string, v people.Viewer) {
-	switch {
-	case v.All, v.Limited && len(v.Tools) == 0:
-	case v.Limited:
+	switch whole := v.Limited && len(v.Scopes) == 0; {
+	case v.All, whole && len(v.Tools) == 0:
+	case whole:
 		w.add(column+" = ANY (?)", pq.StringArray(v.Tools))
 	default:
 		w.add("false")
@@ -89,9 +90,6 @@ func (db *DB) Differences(ctx context.Context, f triage.DifferenceFilter) ([]tri
 	var w where
 	w.add("d.run_id = ?", f.RunID)
 	seeTool(&w, "d.tool", f.Viewer)
-	if v := f.Viewer; !v.All && len(v.Scopes) > 0 {
-		w.add("d.scope = ANY (?)", pq.StringArray(v.Scopes))
-	}
 	if f.Class != "" {
 		w.add("d.class = ?", f.Class)
 	} else if f.Key == "" {

@@ -188,12 +188,12 @@ func (db *DB) Tasks(ctx context.Context, f approvals.TaskFilter) ([]approvals.Li
 		EndedBy   string     `db:"ended_by"`
 	}
 	err := db.selectAll(ctx, &rows, fmt.Sprintf(`
-SELECT k.id, k.state, k.client_id, k.created_at, k.reached, k.ends_at, coalesce(o.by_name, '') AS client, b.content AS opened,
+SELECT k.id, k.state, k.client_id, k.created_at, k.reached, k.ends_at,
+    coalesce((SELECT e.by_name FROM events e WHERE e.subject = k.id AND e.version = 1), '') AS client,
+    (SELECT b.content FROM bodies b WHERE b.subject = k.id AND b.version = 1) AS opened,
     coalesce((SELECT e.by_name FROM events e WHERE k.state = 'ended' AND e.subject = k.id AND e.to_state = 'ended' AND e.from_state <> 'ended'
         ORDER BY e.version DESC LIMIT 1), '') AS ended_by
-FROM (SELECT k.id, k.state, k.client_id, k.created_at, k.reached, k.ends_at FROM tasks k %s ORDER BY k.id DESC LIMIT $%d) k
-    LEFT JOIN events o ON o.subject = k.id AND o.version = 1 LEFT JOIN bodies b ON b.subject = k.id AND b.version = 1
-ORDER BY k.id DESC`, w.String(), len(w.args)), w.args...)
+FROM tasks k %s ORDER BY k.id DESC LIMIT $%d`, w.String(), len(w.args)), w.args...)
 	if err != nil {
 		return nil, time.Time{}, err
 	}
