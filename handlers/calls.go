@@ -169,5 +169,5 @@ func callParams() []param {
 		{name: "ref", about: "Any id or hash: of a request, an action, a case, an attempt, a key, a receipt of the business system."},
 		{name: "tool", about: "Name of a tool."}, {name: "task", about: "Id of a task."},
 		{name: "from", about: "Proposed at or after, RFC 3339."}, {name: "to", about: "Proposed before."},
-		{name: "limit", about: "How many actions at most, 1 to 20000; 20000 when left out."}, {name: "cursor", about: "next_cursor of the file before."}})
+		{name: "limit", about: "The calls of how many actions at most, 1 to 20000; 20000 when left out. It counts actions, not calls: one has a line for each of its calls, or none."}, {name: "cursor", about: "next_cursor of the file before."}})
 }

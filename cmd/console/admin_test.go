@@ -89,7 +89,9 @@ func TestClientsFromTheCommandLine(t *testing.T) {
 		_, _, err := service.Authenticate(ctx, key)
 		return err == nil
 	}
-	works(t, env, "", "user", "add", "admin", "--role", "admin")
+	if out := works(t, env, "", "user", "add", "admin", "--role", "admin"); !strings.Contains(out, "elsewhere than at http://127.0.0.1:8080, put its address there") {
+		t.Errorf("a link to an address that was assumed: %s", out)
+	}
 
 	first := keyText.FindString(works(t, env, "", "client", "add", "shop", "--role", "proposer", "--owner", "admin", "--entry", "chat"))
 	if !opens(first) {

@@ -115,6 +115,12 @@ func TestExamplesWorkAsWritten(t *testing.T) {
 	if done := f.reaches(t, shipped.ID, "accepted"); len(done.Attempts) != 1 {
 		t.Errorf("executed by hand: %+v", done)
 	}
+	kept := containing(t, blocks(t, "docs/observing.md", "sh"), "calls.jsonl")
+	kept = strings.NewReplacer("from=2026-11-01", "limit=1&from=2020-01-01", "to=2026-12-01", "to=2120-01-01").Replace(kept)
+	out := r.paste(t, "READER_KEY="+f.Keys.Reader+"\ncd "+dir+"\n"+kept+"\ncat calls.jsonl")
+	if lines := strings.Count(out, "\n"); lines < 3 || lines != strings.Count(out, `"call_id"`) || strings.Contains(out, `"end":true`) {
+		t.Errorf("the calls that are kept: %s", out)
+	}
 }
 
 // The Go program of the README compiles, proposes, and sees the decision.

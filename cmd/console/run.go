@@ -104,8 +104,12 @@ func find(args []string) (command, []string, error) {
 
 func overview(w io.Writer) {
 	fmt.Fprint(w, "Countersign: people say yes or no to the exact thing software is about to do.\n\n")
+	widest := 0
 	for _, c := range commands() {
-		fmt.Fprintf(w, "  console %-15s %s\n", c.name, c.about)
+		widest = max(widest, len(c.name))
+	}
+	for _, c := range commands() {
+		fmt.Fprintf(w, "  console %-*s  %s\n", widest, c.name, c.about)
 	}
 	fmt.Fprint(w, "\nconsole COMMAND -h tells a command's flags and environment.\n")
 }

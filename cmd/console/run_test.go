@@ -17,9 +17,11 @@ func TestEveryCommandHasHelp(t *testing.T) {
 		}
 	}
 	_, out, _ := console(t, nil, "", "-h")
+	column := strings.Index(out, commands()[0].about) - strings.Index(out, "  console demo")
 	for _, c := range commands() {
-		if !strings.Contains(out, "console "+c.name) {
-			t.Errorf("console -h does not list %s", c.name)
+		at := strings.Index(out, "  console "+c.name+"  ")
+		if at < 0 || strings.Index(out, c.about) != at+column {
+			t.Errorf("console -h does not list %s, or not in its columns", c.name)
 		}
 	}
 }

@@ -131,7 +131,8 @@ func userLink(ctx context.Context, c *call) error {
 }
 
 func (c *call) printLink(ctx context.Context, service *people.Service, p people.Person, console string, life time.Duration) error {
-	if console == "" {
+	assumed := console == ""
+	if assumed {
 		console = "http://127.0.0.1:8080"
 	}
 	console, err := checkPublicURL(console)
@@ -143,6 +144,9 @@ func (c *call) printLink(ctx context.Context, service *people.Service, p people.
 		return err
 	}
 	fmt.Fprintf(c.out, "Signs %s in once, within %s: %s\n", p.Username, life, signInLink(console, text))
+	if assumed {
+		fmt.Fprintf(c.out, "Where your console is elsewhere than at %s, put its address there; --public-url prints it so.\n", console)
+	}
 	return nil
 }
 
