@@ -315,5 +315,5 @@ func (a Action) keyUntil() time.Time {
 	if a.Terms.KeyLifetime <= 0 || len(a.Attempts) == 0 {
 		return time.Time{}
 	}
-	return a.Attempts[0].At.Add(a.Terms.KeyLifetime * 9 / 10)
+	return a.Attempts[0].At.Add((a.Terms.KeyLifetime * 9 / 10).Truncate(time.Microsecond)) // as finely as it is stored
 }

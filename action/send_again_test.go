@@ -83,3 +83,13 @@ func TestSendingAgainEnds(t *testing.T) {
 		}
 	})
 }
+
+// Moments are as fine as they are stored.
+func TestTheKeysEndIsAWholeMicrosecond(t *testing.T) {
+	l := newLife(t)
+	l.terms.KeyLifetime = time.Hour + 3*time.Microsecond
+	l.unknown()
+	if until, ok := l.a.KeyUntil(); !ok || until.Nanosecond()%1000 != 0 {
+		t.Errorf("%v %v", until, ok)
+	}
+}

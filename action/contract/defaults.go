@@ -8,7 +8,8 @@ import (
 	"countersign/action"
 )
 
-// span bounds a duration. Whole durations are whole seconds.
+// span bounds a duration. Whole durations are whole seconds, all others whole
+// microseconds.
 type span struct {
 	pointer  string
 	min, max time.Duration
@@ -56,6 +57,8 @@ func (s span) wrong(text string) string {
 		return fmt.Sprintf("must be between %s and %s", Duration{s.min}, Duration{s.max})
 	case s.whole && d%time.Second != 0:
 		return "must be whole seconds"
+	case d%time.Microsecond != 0: // moments are stored as finely as that, and would be rounded
+		return "must be whole microseconds"
 	}
 	return ""
 }

@@ -261,3 +261,18 @@ func TestDiff(t *testing.T) {
 		t.Errorf("got %s", got)
 	}
 }
+
+// What is stored is as fine as a microsecond, and so is what a contract says.
+func TestDurationsAreWholeMicroseconds(t *testing.T) {
+	for _, s := range spans() {
+		unit := time.Microsecond
+		if s.whole {
+			unit = time.Second
+		}
+		for _, d := range []time.Duration{s.min + unit, s.min + 500*time.Nanosecond, s.min + time.Nanosecond} {
+			if refused := s.wrong(d.String()) != ""; refused != (d%unit != 0) {
+				t.Errorf("%s of %s: refused %v", s.pointer, d, refused)
+			}
+		}
+	}
+}

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Duration is a length of time in a request: a Go duration such as "15m", or
-// a number of whole seconds.
+// Duration is a length of time in a request: a Go duration such as "15m", of
+// whole microseconds, or a number of whole seconds.
 type Duration time.Duration
 
 // UnmarshalJSON reads "15m" or 900.
@@ -27,6 +27,9 @@ func (d *Duration) UnmarshalJSON(b []byte) error {
 	parsed, err := time.ParseDuration(text)
 	if err != nil {
 		return fmt.Errorf("%q is not a duration such as \"15m\"", text)
+	}
+	if parsed%time.Microsecond != 0 {
+		return fmt.Errorf("%q is finer than a microsecond", text)
 	}
 	*d = Duration(parsed)
 	return nil
