@@ -1,6 +1,7 @@
 package execution_test
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -8,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -247,8 +249,16 @@ func TestExecutorInPython_LeavesAloneWhatIsPausedOrAway(t *testing.T) {
 		}
 	}
 	propose(refunds)
-	_, err := approvals.StartPause(t.Context(), b.DB, action.NewID("pau"), approvals.PauseTool, tool, "amounts are wrong", stage.System("pause").By)
-	b.must(err)
+	pause := sync.OnceValue(func() error { // after it was offered: what is paused is not
+		_, err := approvals.StartPause(context.Background(), b.DB, action.NewID("pau"), approvals.PauseTool, tool, "amounts are wrong", stage.System("pause").By)
+		return err
+	})
+	b.fail("claim", func(w http.ResponseWriter, r *http.Request, serve http.HandlerFunc) {
+		if err := pause(); err != nil {
+			t.Error(err)
+		}
+		serve(w, r)
+	})
 	var asked atomic.Int32
 	b.fail("work", func(w http.ResponseWriter, r *http.Request, serve http.HandlerFunc) { asked.Add(1); serve(w, r) })
 	p := b.python(tool)
