@@ -31,14 +31,17 @@ func (c *Client) action(ctx context.Context, r request) (api.Action, error) {
 
 // Propose asks for an action. The key names the wish: the same key with the
 // same content is the same action, whoever crashed in between, so a program
-// derives it from what it is doing. An empty key stands for a new wish.
+// derives it from what it is doing; with other content it is
+// idempotency-key-reused. An empty key stands for a new wish. AsToolError tells
+// what is wrong with the tool or its arguments.
 func (c *Client) Propose(ctx context.Context, p api.Propose, key string) (api.Action, error) {
 	r := post(p, "actions")
 	r.key = key
 	return c.action(ctx, r)
 }
 
-// Submit proposes a draft that is at this version.
+// Submit proposes a draft that is at this version; stale-revision when it has
+// moved on, wrong-state when it is no draft.
 func (c *Client) Submit(ctx context.Context, id string, version int64) (api.Action, error) {
 	r := post(nil, "actions", id, "submit")
 	r.version = version
@@ -46,21 +49,23 @@ func (c *Client) Submit(ctx context.Context, id string, version int64) (api.Acti
 }
 
 // Revise replaces the content of an action that is at this version, and voids
-// every decision on it.
+// every decision on it; stale-revision when it has moved on, wrong-state once it
+// is decided.
 func (c *Client) Revise(ctx context.Context, id string, version int64, content api.Revise) (api.Action, error) {
 	r := post(content, "actions", id, "revisions")
 	r.version = version
 	return c.action(ctx, r)
 }
 
-// Cancel ends an action that is at this version and has not run.
+// Cancel ends an action that is at this version and has not run;
+// stale-revision when it has moved on, wrong-state once it runs or has ended.
 func (c *Client) Cancel(ctx context.Context, id string, version int64, reason string) (api.Action, error) {
 	r := post(api.Cancel{Reason: reason}, "actions", id, "cancel")
 	r.version = version
 	return c.action(ctx, r)
 }
 
-// Get reads an action.
+// Get reads an action; not-found also for one that the key may not see.
 func (c *Client) Get(ctx context.Context, id string) (api.Action, error) {
 	return c.action(ctx, get("actions", id))
 }
@@ -87,11 +92,12 @@ func (c *Client) ReportPage(ctx context.Context, run string, p api.ListedPage) (
 	return after, err
 }
 
-// Filter narrows a list of actions. Empty fields do not narrow.
+// Filter narrows a list of actions. Empty fields do not narrow. Actor, Target,
+// Task and ClaimedBy (the client that claimed) are ids.
 type Filter struct {
 	State, Tool, Actor, Target, Task, ClaimedBy string
 
-	Limit  int
+	Limit  int    // of a page; 0: the console's
 	Cursor string // NextCursor of the page before
 }
 
@@ -158,8 +164,9 @@ func (c *Client) Tool(ctx context.Context, name string, version int) (api.Tool, 
 	return t, err
 }
 
-// PutTool stores a contract, YAML or JSON. The same contract again makes no
-// new version.
+// PutTool stores a contract, YAML or JSON, with a key of an administrator. The
+// same contract again makes no new version; invalid-argument says where it is
+// wrong.
 func (c *Client) PutTool(ctx context.Context, name string, contract []byte) (api.Tool, error) {
 	mediaType := "application/yaml"
 	if text := bytes.TrimSpace(contract); len(text) > 0 && text[0] == '{' {

@@ -216,7 +216,7 @@ func TestClientFollowsNothing(t *testing.T) {
 
 func TestClientStopsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	c := newConsole(t, func(http.ResponseWriter, *http.Request) { cancel(); <-ctx.Done() })
+	c := newConsole(t, func(_ http.ResponseWriter, r *http.Request) { cancel(); <-r.Context().Done() })
 	_, err := c.client.Propose(ctx, api.Propose{}, "k")
 	if p, ok := AsProblem(err); !ok || !p.Unsettled() || !errors.Is(err, context.Canceled) {
 		t.Error(err)

@@ -14,55 +14,57 @@ import (
 
 // What a configuration gets when it does not say.
 const (
-	DefaultWait        = 30 * time.Second       // one long poll for work
-	DefaultPoll        = 500 * time.Millisecond // between polls that brought nothing to start
-	DefaultConcurrency = 4                      // actions at a time
-	DefaultStopWithin  = 20 * time.Second       // to finish what runs when asked to stop
-	DefaultBreakAfter  = 5                      // requests in a row that a system does not answer, until it is left alone
-	DefaultProbeAfter  = 10 * time.Second       // until a read finds out whether it is back
+	defaultWait        = 30 * time.Second
+	defaultPoll        = 500 * time.Millisecond
+	defaultConcurrency = 4
+	defaultStopWithin  = 20 * time.Second
+	defaultBreakAfter  = 5
+	defaultProbeAfter  = 10 * time.Second
 
 	maxWait        = 60 * time.Second
 	maxConcurrency = 256
 )
 
 // Config tells an executor where the console and the business systems are.
-// LoadConfig and ParseConfig read it from YAML; a program may also fill it in.
+// LoadConfig reads it from YAML, where durations are written like "30s"; a
+// program may also fill it in. What is left zero gets the default.
 type Config struct {
 	Console     string        `yaml:"console"`     // base URL
 	Key         Secret        `yaml:"key"`         // API key with the role executor
-	Name        string        `yaml:"name"`        // told to the console in the User-Agent
-	Wait        time.Duration `yaml:"wait"`        // at most a minute
-	Poll        time.Duration `yaml:"poll"`        //
-	Concurrency int           `yaml:"concurrency"` // at most 256
-	StopWithin  time.Duration `yaml:"stop_within"` //
-	BreakAfter  int           `yaml:"break_after"` //
-	ProbeAfter  time.Duration `yaml:"probe_after"` //
-	Systems     []System      `yaml:"systems"`
+	Name        string        `yaml:"name"`        // told to the console in the User-Agent; default "executor"
+	Wait        time.Duration `yaml:"wait"`        // one long poll for work, at most a minute; default 30 s
+	Poll        time.Duration `yaml:"poll"`        // between polls that brought nothing to start; default 500 ms
+	Concurrency int           `yaml:"concurrency"` // actions at a time, at most 256; default 4
+	StopWithin  time.Duration `yaml:"stop_within"` // to finish what runs when asked to stop; default 20 s
+	BreakAfter  int           `yaml:"break_after"` // requests in a row that a system does not answer, until it is left alone; default 5
+	ProbeAfter  time.Duration `yaml:"probe_after"` // until a read finds out whether it is back; default 10 s
+	Systems     []System      `yaml:"systems"`     // at least one for an Executor; of several that serve a tool the one that names it longest does
 }
 
 // System is one business system. Reading and writing have credentials of
 // their own, so that what looks at a result cannot change it.
 type System struct {
-	Tools      []string `yaml:"tools"`    // tool names; a trailing "*" stands for any rest
-	BaseURL    string   `yaml:"base_url"` // http(s)://host[/path]
-	ReadToken  Secret   `yaml:"read_token"`
-	WriteToken Secret   `yaml:"write_token"`
+	Tools      []string `yaml:"tools"`       // tool names; a trailing "*" stands for any rest
+	BaseURL    string   `yaml:"base_url"`    // http(s)://host[/path]
+	ReadToken  Secret   `yaml:"read_token"`  // sent as Authorization: Bearer …; nothing is when it is not set
+	WriteToken Secret   `yaml:"write_token"` // the same, for what may change something
 	// ActorHeader, when set, is the header that names the actor to the system.
 	ActorHeader string `yaml:"actor_header"`
 }
 
-// LoadConfig reads a configuration file.
+// LoadConfig reads a configuration file in YAML. Unknown keys are refused. The
+// console and the key may be left out, to be filled in before New checks the
+// whole.
 func LoadConfig(path string) (Config, error) {
 	raw, err := os.ReadFile(path)
 	if err != nil {
 		return Config{}, fmt.Errorf("reading the executor's configuration: %w", err)
 	}
-	return ParseConfig(raw)
+	return parseConfig(raw)
 }
 
-// ParseConfig reads YAML. Unknown keys are refused. Console and Key may be
-// left out, to be filled in before New checks the whole.
-func ParseConfig(raw []byte) (Config, error) {
+// parseConfig is LoadConfig of a file's text.
+func parseConfig(raw []byte) (Config, error) {
 	var c Config
 	if err := yaml.UnmarshalWithOptions(raw, &c, yaml.Strict()); err != nil {
 		return Config{}, fmt.Errorf("reading the executor's configuration: %w", err)
@@ -72,12 +74,12 @@ func ParseConfig(raw []byte) (Config, error) {
 
 // complete fills in defaults and checks everything.
 func (c Config) complete() (Config, error) {
-	setDefault(&c.Wait, DefaultWait)
-	setDefault(&c.Poll, DefaultPoll)
-	setDefault(&c.StopWithin, DefaultStopWithin)
-	setDefault(&c.Concurrency, DefaultConcurrency)
-	setDefault(&c.BreakAfter, DefaultBreakAfter)
-	setDefault(&c.ProbeAfter, DefaultProbeAfter)
+	setDefault(&c.Wait, defaultWait)
+	setDefault(&c.Poll, defaultPoll)
+	setDefault(&c.StopWithin, defaultStopWithin)
+	setDefault(&c.Concurrency, defaultConcurrency)
+	setDefault(&c.BreakAfter, defaultBreakAfter)
+	setDefault(&c.ProbeAfter, defaultProbeAfter)
 	setDefault(&c.Name, "executor")
 	var problems []error
 	wrong := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }

@@ -34,7 +34,7 @@ func TestConfig(t *testing.T) {
 	if err := os.WriteFile(file, []byte("writes\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c, err := ParseConfig(fmt.Appendf(nil, goodConfig, file))
+	c, err := parseConfig(fmt.Appendf(nil, goodConfig, file))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +45,7 @@ func TestConfig(t *testing.T) {
 	if c.Key.Reveal() != "csk_1" || c.Systems[0].ReadToken.Reveal() != "reads" || c.Systems[0].WriteToken.Reveal() != "writes" {
 		t.Error("a secret was not read")
 	}
-	if c.Poll != 2*time.Second || c.Wait != DefaultWait || c.Concurrency != DefaultConcurrency || c.Name != "shop" {
+	if c.Poll != 2*time.Second || c.Wait != defaultWait || c.Concurrency != defaultConcurrency || c.Name != "shop" {
 		t.Errorf("%+v", c)
 	}
 	for tool, base := range map[string]string{"catalog.set_price": "http://shop.internal/catalog", "audit": "https://audit.internal",
@@ -77,7 +77,7 @@ func TestConfigRefusals(t *testing.T) {
 		"console: http://c\nkey: {env: TEST_KEY}\n" + strings.Replace(system, "}", ", actor_header: authorization}", 1):                                     "actor_header: is a header of your own",
 		"console: http://c\nkey: {env: TEST_KEY}\nsystems: [{tools: [t], base_url: 'http://s', read_token: {env: TEST_KEY}, write_token: {env: TEST_KEY}}]": "write_token: is the read token",
 	} {
-		c, err := ParseConfig([]byte(text))
+		c, err := parseConfig([]byte(text))
 		if err == nil {
 			_, err = c.complete()
 		}
@@ -88,7 +88,7 @@ func TestConfigRefusals(t *testing.T) {
 			t.Errorf("the error tells a secret: %v", err)
 		}
 	}
-	c, err := ParseConfig([]byte("console: http://c\nkey: {env: TEST_KEY}"))
+	c, err := parseConfig([]byte("console: http://c\nkey: {env: TEST_KEY}"))
 	if err != nil {
 		t.Fatal(err)
 	}
