@@ -212,7 +212,7 @@ func (v taskView) exit(ctx context.Context, lang web.Lang) (api.TaskExit, error)
 			exit.Done = append(exit.Done, item)
 		case web.PartAccepted:
 			exit.Accepted = append(exit.Accepted, item)
-		case web.PartUnknown:
+		case web.PartUnknown, web.PartRunning:
 			exit.Unknown = append(exit.Unknown, item)
 		default:
 			exit.Undone = append(exit.Undone, item)
@@ -233,8 +233,12 @@ func partOf(a action.Action, now time.Time) web.TaskPart {
 		return web.PartDone
 	case action.Accepted:
 		return web.PartAccepted
-	case action.Executing, action.ResultUnknown:
+	case action.Executing:
+		return web.PartRunning
+	case action.ResultUnknown:
 		return web.PartUnknown
+	case action.Draft, action.Proposed, action.Confirmed:
+		return web.PartWaiting
 	}
 	return web.PartUndone
 }

@@ -56,6 +56,9 @@ func TestADecisionTellsWhatBecameOfIt(t *testing.T) {
 	a2, attempt := e.Start(e.Read(a.ID), claim)
 	e.Report(a2, stage.Receipt(attempt, claim, action.Success))
 	mia.open(told).want(200).says("Recorded: you approved", "Done per shop, not read back").lacks("can run now")
+	next := e.proposed(stage.SetPrice) // to which a decision leads on
+	mia.open("/actions/"+next.ID+"?decided="+a.ID).want(200).says("Recorded: you approved").holds("data-now-of", "decided="+a.ID, "data-stream")
+	mia.said("/actions/"+next.ID+"/stream?decided="+a.ID, "now", func(data string) bool { return data == "Done per shop, not read back" })
 	mia.said("/approvals/stream?decided="+a.ID, "now", func(data string) bool { return data == "Done per shop, not read back" })
 	e.as(e.Ken).open(told).want(200).lacks("Recorded: you approved") // it was not them
 	rejected := e.proposed(stage.SetPrice)
@@ -63,6 +66,39 @@ func TestADecisionTellsWhatBecameOfIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	mia.open("/approvals?decided="+rejected.ID).want(200).says("Recorded: you rejected", "It will not run.")
+}
+
+// A row says who else has its page open, while they have.
+func TestARowSaysWhoIsLooking(t *testing.T) {
+	e := newEnv(t)
+	mia, ken := e.as(e.Mia), e.as(e.Ken)
+	a := e.proposed(stage.SetPrice)
+	path := "/actions/" + a.ID + "/stream"
+	mia.open("/actions/" + a.ID).want(200).holds(path)
+	ken.open("/approvals?tab=all").want(200).lacks("is looking")
+	ctx, closePage := context.WithTimeout(context.Background(), time.Minute)
+	defer closePage()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, mia.server.URL+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := mia.client.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if _, err := resp.Body.Read(make([]byte, 1)); err != nil { // she is in before anything is sent
+		t.Fatal(err)
+	}
+	ken.open("/approvals?tab=all").want(200).says(e.Mia.Name + " is looking")
+	mia.open("/approvals?tab=all").want(200).lacks("is looking") // herself
+	closePage()
+	for deadline := time.Now().Add(time.Minute); strings.Contains(ken.open("/approvals?tab=all").want(200).text(), "is looking"); {
+		if time.Now().After(deadline) {
+			t.Fatal("she is still said to look after her page is closed")
+		}
+	}
+	e.as(e.PersonWith("far", people.Grants{Roles: []string{people.RoleSupport}, Tools: []string{stage.BigPrice}})).open(path).want(http.StatusNotFound)
 }
 
 // The page of unknown results is told how many came after it was read, in its

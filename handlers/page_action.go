@@ -3,6 +3,7 @@ package handlers
 import (
 	"context"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -27,11 +28,12 @@ func (s *server) showAction(w http.ResponseWriter, r *http.Request, c caller) er
 	p := v.page(ctx)
 	section := web.History
 	if v.state() == action.Proposed {
-		section = web.Approvals
+		section, p.StreamURL = web.Approvals, "/actions/"+v.a.ID+"/stream"
 	}
 	frame := s.frame(r, c, section)
 	if flash := s.decidedFlash(r, c); flash != nil {
 		frame.Flash = flash
+		p.StreamURL = "/actions/" + v.a.ID + "/stream?" + url.Values{"decided": {r.URL.Query().Get("decided")}}.Encode()
 		if p.Bar.Form != nil {
 			p.Bar.Form.Next = true
 		}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"countersign/action"
+	"countersign/action/contract"
 	"countersign/approvals"
 	"countersign/people"
 	"countersign/web"
@@ -143,7 +144,10 @@ func (s *server) furnish(r *http.Request, c caller, q *web.Queue, newest string)
 		return err
 	}
 	for _, t := range tools {
-		if t.Active && sees(t.Name) {
+		if !t.Active || !sees(t.Name) {
+			continue
+		}
+		if tool, err := s.catalogue.Version(r.Context(), t.Name, t.Version); err != nil || tool.Contract.Mode != contract.Read { // what only reads never waits
 			q.Filter.Tools = append(q.Filter.Tools, t.Name)
 		}
 	}
@@ -189,6 +193,7 @@ func (s *server) rows(r *http.Request, c caller, actions []action.Action, lang s
 			return nil, err
 		}
 		rows[i] = rowOf(r.Context(), tool, a, standings[i], viewer, rejected[a.PayloadHash], lang)
+		rows[i].Looking = s.looking.besides(a.ID, viewer.ID)
 	}
 	return rows, nil
 }

@@ -38,7 +38,7 @@ func (s *server) historyAsked(r *http.Request, c caller) (approvals.Filter, web.
 	refusal := action.Refuse(action.InvalidArgument, "The history cannot be narrowed that way.")
 	zone, err := time.LoadLocation(shown.Zone)
 	if err != nil {
-		refusal.At("/zone", "must be a time zone such as Europe/Berlin")
+		refusal.Because("zone").At("/zone", "must be a time zone such as Europe/Berlin")
 		zone, shown.Zone = time.UTC, "UTC"
 	}
 	shown.Zones = slices.Compact([]string{shown.Zone, "UTC"})
@@ -107,7 +107,7 @@ func day(text string, zone *time.Location, plus int, pointer string, refusal *ac
 	}
 	at, err := time.ParseInLocation(time.DateOnly, text, zone)
 	if err != nil {
-		refusal.At(pointer, "must be a day such as 2026-11-30")
+		refusal.Because("day").At(pointer, "must be a day such as 2026-11-30")
 		return nil, ""
 	}
 	at = at.AddDate(0, 0, plus)

@@ -22,6 +22,7 @@ func pageRoutes() []route {
 		{get, "/approvals", "approvals", signedIn(), (*server).showApprovals, 0, nil},
 		{get, "/approvals/stream", "approvalsStream", signedIn(), (*server).streamApprovals, forever, nil},
 		{get, "/actions/{id}", "action", signedIn(), (*server).showAction, 0, nil},
+		{get, "/actions/{id}/stream", "actionStream", signedIn(), (*server).streamAction, forever, nil},
 		{get, "/actions/{id}/payload", "payload", signedIn(), (*server).payloadFile, 0, nil},
 		{post, "/actions/{id}/decisions", "decide", signedIn(), (*server).decide, 0, nil},
 		{post, "/actions/{id}/review", "review", signedIn(), (*server).reviewAction, 0, nil},

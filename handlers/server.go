@@ -77,6 +77,7 @@ type server struct {
 	origins   *http.CrossOriginProtection
 	failures  *httprate.RateLimiter // of API keys that are not known
 	waiting   seats                 // of requests that wait
+	looking   looking               // who has which action open
 	bodyTime  time.Duration         // for a body to arrive
 	openapi   []byte
 	meters    *meters

@@ -331,7 +331,7 @@ func TestPeopleTendTasks(t *testing.T) {
 	path := "/tasks/" + k.ID
 
 	e.as(limited).open(path).want(404)
-	e.as(owner).open(path).want(200).says("Paused: writes used up", "Not done: 1 action", "somebody else decides").lacks("/extend", "/end\"")
+	e.as(owner).open(path).want(200).says("Paused: writes used up", "Not run yet: 1 action", "Waiting for approval, not submitted yet", "somebody else decides").lacks("/extend", "/end\"")
 	e.as(auditor).open(path).want(200).lacks("/extend")
 	e.as(owner).send(path+"/extend", formOf("op", "x1", "writes", "1", "reason", "mine")).want(403)
 	e.as(auditor).send(path+"/extend", formOf("op", "x1", "writes", "1", "reason", "look")).want(403)

@@ -52,6 +52,7 @@
       });
       source.addEventListener("new", (e) => {
         const n = Number(e.data);
+        if (!link) return; // the page only waits for what becomes of a decision
         link.hidden = !(n > 0);
         link.textContent = n === 1 ? fresh.dataset.one : fresh.dataset.many.replace("{n}", String(n));
       });

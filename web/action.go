@@ -14,7 +14,8 @@ type ActionPage struct {
 	At          time.Time // when the state was reached
 	Effect      Effect
 	Measure     *Measure
-	Title       Text // of the tool
+	StreamURL   string // held while the page is open; says what became of the decision that it tells of; "" for none
+	Title       Text   // of the tool
 	Tool        Text
 	ToolVersion int
 	Target      *Target

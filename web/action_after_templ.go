@@ -337,7 +337,7 @@ func proof(p ActionPage) templ.Component {
 					}()
 				}
 				ctx = templ.InitializeContext(ctx)
-				templ_7745c5c3_Err = Say(msg(firstKnown("failure."+p.Proof.FailedCode, "failure.else"), "code", code{Outside(p.Proof.FailedCode)})).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = Say(failureWords(p.Proof.FailedCode)).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

@@ -77,6 +77,15 @@ func NewTarget(kind, id string) *Target {
 	return &Target{Type: Outside(kind), ID: OutsideName(id)}
 }
 
+// typeWords is the word for a common kind of object, or what the contract or
+// the program calls it.
+func (t Target) typeWords() any {
+	if key := "target_type." + t.Type.s; known(key) {
+		return msg(key)
+	}
+	return t.Type
+}
+
 // Rule is one approval rule of a contract, or one need that it led to.
 type Rule struct {
 	Role    string

@@ -60,6 +60,20 @@ func Stamp(ctx context.Context, t time.Time) string {
 	return T(ctx, "time.stamp", "day", Day(ctx, t.UTC()), "utc", utc, "local", here, "city", City(ctx, l.Zone))
 }
 
+// onDay writes a time of day without seconds and always its date.
+func onDay(ctx context.Context, t time.Time) string {
+	return T(ctx, "time.on_day", "day", ShortDay(ctx, t), "at", t.Format("15:04"))
+}
+
+// untilOf writes the end of a window that begins at from: with its date where
+// that is another one.
+func untilOf(ctx context.Context, from, to time.Time) string {
+	if sameDay(from, to) {
+		return to.Format("15:04")
+	}
+	return onDay(ctx, to)
+}
+
 // withDay puts the date before a time of day that is not today's.
 func withDay(ctx context.Context, t time.Time, clock string, zone *time.Location) string {
 	now := LocaleOf(ctx).Now

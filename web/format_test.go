@@ -2,6 +2,7 @@ package web
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 )
@@ -143,5 +144,28 @@ func TestLanguages(t *testing.T) {
 	}
 	if l, ok := ParseLang("fr"); ok || l != English {
 		t.Error("French was recognised")
+	}
+}
+
+func TestWordsOfWindowsCodesKindsAndMoments(t *testing.T) {
+	now := time.Date(2026, 11, 30, 15, 0, 0, 0, time.UTC)
+	ctx := WithLocale(t.Context(), Locale{Lang: English, Now: now})
+	zh := WithLocale(t.Context(), Locale{Lang: Chinese, Now: now})
+	at := time.Date(2026, 11, 29, 14, 3, 0, 0, time.UTC)
+	record := NamedValue{Name: Outside("books"), Value: MoneyValue(Money{Amount: "42", Currency: "EUR"})}
+	for got, want := range map[string]string{
+		onDay(ctx, at) + " – " + untilOf(ctx, at, at.Add(24*time.Hour)):                       "29 Nov 14:03 – 30 Nov 14:03",
+		onDay(ctx, at) + " – " + untilOf(ctx, at, at.Add(time.Hour)):                          "29 Nov 14:03 – 15:03",
+		failureWords("EXECUTION_ERROR").Plain(ctx):                                            "it was sent, and what came back proves no outcome EXECUTION_ERROR",
+		failureWords("R-17").Plain(ctx):                                                       "refused by the business system, which calls it R-17",
+		rendered(t, Chinese, target(NewTarget("order", "10086"))):                             "订单",
+		rendered(t, Chinese, target(NewTarget("shelf", "9"))):                                 "shelf",
+		rendered(t, English, cell(TextValue(Outside("2026-09-24T10:02:00Z")), "")):            "24 September 2026, 10:02 UTC",
+		rendered(t, English, cell(Value{kind: valueRecord, parts: []NamedValue{record}}, "")): "42.00 EUR",
+		both([]Text{Outside("Mia"), Outside("Tom")}).Plain(zh):                                "Mia和Tom",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%s, want %s", got, want)
+		}
 	}
 }

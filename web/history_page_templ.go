@@ -595,7 +595,7 @@ func historyFilter(f HistoryFilter) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		for _, s := range States() {
-			if s != Draft && s != Proposed {
+			if s != Draft {
 				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 50, "<option value=\"")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err

@@ -423,7 +423,7 @@ func target(t *Target) templ.Component {
 					return templ_7745c5c3_Err
 				}
 			} else {
-				templ_7745c5c3_Err = Say(msg("effect.target", "type", t.Type, "id", t.ID)).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = Say(msg("effect.target", "type", t.typeWords(), "id", t.ID)).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

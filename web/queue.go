@@ -66,9 +66,9 @@ type Row struct {
 	Actor        Text
 	Client       Text
 	Target       *Target
-	Needs        int  // approvals still missing
-	Decided      bool // the viewer has approved it
-	Looking      Text // who has it open, besides the viewer
+	Needs        int    // approvals still missing
+	Decided      bool   // the viewer has approved it
+	Looking      []Text // who has it open, besides the viewer
 	Warning      *WarningKind
 	ProposalHash string
 }

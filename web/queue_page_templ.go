@@ -631,12 +631,12 @@ func queueRow(r Row) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
-		if !r.Looking.Empty() {
+		if len(r.Looking) > 0 {
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 61, "<span class=\"ink\"><b>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = Say(msg("queue.looking", "who", r.Looking)).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = Say(msg("queue.looking", "n", len(r.Looking), "who", both(r.Looking))).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -123,7 +123,7 @@ func filledWith(s string) map[string]templ.Component {
 	return map[string]templ.Component{
 		"U": U(t), "Block": Block(t), "Short": Short(t, 20), "Legend": Legend(name), "Content": Content(Payload{Canonical: payload}),
 		"Fields": Fields(fields), "Action": ActionView(f, page), "Decide": ActionView(f, deciding), "Cannot": ActionView(f, cannot),
-		"Queue":   ApprovalsPage(f, Queue{Filter: QueueFilter{Target: t, Tools: []string{s}}, Rows: []Row{{ID: "a", Effect: bareEffect, Actor: t, Client: t, Target: target, Looking: t}, {ID: "b", Effect: effect}}}),
+		"Queue":   ApprovalsPage(f, Queue{Filter: QueueFilter{Target: t, Tools: []string{s}}, Rows: []Row{{ID: "a", Effect: bareEffect, Actor: t, Client: t, Target: target, Looking: []Text{t, t}}, {ID: "b", Effect: effect}}}),
 		"History": HistoryView(f, HistoryPage{Filter: HistoryFilter{Query: t, Approver: t, Tools: []string{s}}, Rows: []HistoryRow{{ID: "a", Effect: effect, Status: status, For: t, Decisions: decisions, Rules: rules}}}),
 		"Stale":   StaleView(f, StalePage{ActionID: "a", Status: status, Title: t, Tool: t, Target: target, Fields: fields, RevisedBy: t, Rules: rules}),
 		"Triage":  TriageView(f, TriagePage{Settles: true, Filter: TriageFilter{Query: t, Tools: []string{s}}, Groups: []CaseGroup{{System: t, Title: t, Why: s, Rows: []CaseRow{row, row}}}}), "Case": CaseView(f, open),

@@ -134,6 +134,15 @@ func texts(ts []Text) []any {
 	return out
 }
 
+// both joins names: "Ana Ruiz, Mia Chen and Tom Okafor".
+func both(names []Text) Msg {
+	if len(names) < 2 {
+		return list("list.comma", texts(names))
+	}
+	last := len(names) - 1
+	return msg("list.and", "a", list("list.comma", texts(names[:last])), "b", names[last])
+}
+
 // either joins names as alternatives: "Ana Ruiz, Mia Chen or Tom Okafor".
 func either(names []Text) Msg {
 	if len(names) < 2 {

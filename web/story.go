@@ -136,7 +136,7 @@ func (t Told) runDetails(add func(Msg)) {
 		add(msg(firstKnown("why."+t.Why, "why.else"), "why", Outside(t.Why)))
 	}
 	if t.Code != "" {
-		add(msg(firstKnown("failure."+t.Code, "failure.else"), "code", code{Outside(t.Code)}))
+		add(failureWords(t.Code))
 	}
 }
 
@@ -160,4 +160,13 @@ func method(m string) any {
 		return msg(key)
 	}
 	return Outside(m)
+}
+
+// failureWords says why nothing was done, with the code that the executor gave.
+func failureWords(reported string) Msg {
+	said := soft{code{Outside(reported)}}
+	if key := "failure." + reported; known(key) {
+		return msg("failure.with", "words", msg(key), "code", said)
+	}
+	return msg("failure.else", "code", said)
 }

@@ -13,11 +13,15 @@ const (
 	PartUnknown  TaskPart = "unknown"
 	PartAccepted TaskPart = "accepted" // that it is done is not proven
 	PartDone     TaskPart = "done"
+	PartRunning  TaskPart = "running"
+	PartWaiting  TaskPart = "waiting" // can still run
 	PartUndone   TaskPart = "undone"
 )
 
 // TaskParts lists them in that order.
-func TaskParts() []TaskPart { return []TaskPart{PartUnknown, PartAccepted, PartDone, PartUndone} }
+func TaskParts() []TaskPart {
+	return []TaskPart{PartUnknown, PartRunning, PartWaiting, PartAccepted, PartDone, PartUndone}
+}
 
 // TaskStatement is what may be said about a task that has stopped.
 type TaskStatement struct {
@@ -26,8 +30,11 @@ type TaskStatement struct {
 	More  bool // of the task than is counted
 }
 
-// Count counts one action.
+// Count counts one action. Of what runs the result is as little known.
 func (s *TaskStatement) Count(p TaskPart) {
+	if p == PartRunning {
+		p = PartUnknown
+	}
 	if s.Parts == nil {
 		s.Parts = map[TaskPart]int{}
 	}
@@ -42,7 +49,7 @@ func (s TaskStatement) MaySay(l Lang) []string {
 		stopped = "task.say.ended"
 	}
 	out := []string{T(ctx, stopped)}
-	for _, p := range []TaskPart{PartDone, PartAccepted, PartUndone, PartUnknown} {
+	for _, p := range []TaskPart{PartDone, PartAccepted, PartUndone, PartWaiting, PartUnknown} {
 		if n := s.Parts[p]; n > 0 {
 			out = append(out, T(ctx, "task.say."+string(p), "n", n))
 		}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/a-h/templ"
 )
@@ -189,6 +190,20 @@ func (v Value) plain(ctx context.Context) string {
 	default:
 		return v.text.Plain()
 	}
+}
+
+// moment is the time that a text is, written as RFC 3339 says.
+func (v Value) moment() (time.Time, bool) {
+	if v.kind != valueText || len(v.text.s) < len("2006-01-02T15:04:05Z") {
+		return time.Time{}, false
+	}
+	at, err := time.Parse(time.RFC3339Nano, v.text.s)
+	return at, err == nil
+}
+
+// momentWords is a time in UTC and the viewer's zone, with its date.
+func momentWords(ctx context.Context, at time.Time) string {
+	return Stamp(ctx, at)
 }
 
 // ambiguous says that a text could be read as another kind of value, as a key
