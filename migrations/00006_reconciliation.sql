@@ -62,7 +62,9 @@ CREATE TABLE reconciliation_staged (
     PRIMARY KEY (run_id, key)
 );
 
--- reconciliation_differences is what a run found.
+-- reconciliation_differences is what a run found. What people say of one is an
+-- event of its own, under difference_subject: the same difference has it in every
+-- run.
 CREATE TABLE reconciliation_differences (
     run_id         text        NOT NULL REFERENCES reconciliations,
     key            text COLLATE "C" NOT NULL,
@@ -73,17 +75,14 @@ CREATE TABLE reconciliation_differences (
     case_id        text        NOT NULL,
     digest         text        NOT NULL, -- the same difference in another run has the same
     detail         text        NOT NULL, -- both sides, as JSON
-    explained_at   timestamptz,
-    explained_by   text,
-    explained_name text,
-    explained_note text,
-    explained_run  text,                 -- where it was said; the event there has the whole
     PRIMARY KEY (run_id, key)
 );
 CREATE INDEX reconciliation_differences_class ON reconciliation_differences (run_id, class, key);
-CREATE INDEX reconciliation_differences_said ON reconciliation_differences (tool, key, digest) WHERE explained_at IS NOT NULL;
+CREATE FUNCTION difference_subject(tool text, key text, digest text) RETURNS text
+    LANGUAGE sql IMMUTABLE AS $$ SELECT 'difference:' || tool || ':' || digest || ':' || key $$;
 
 REVOKE DELETE, TRUNCATE ON reconciliations, reconciliation_pages, reconciliation_differences FROM countersign_app;
+REVOKE UPDATE ON reconciliation_pages, reconciliation_differences FROM countersign_app;
 
 -- Our records of a window are those with an attempt in it.
 CREATE INDEX events_attempted ON events (at, subject) WHERE kind = 'attempted';

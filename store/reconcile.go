@@ -148,22 +148,17 @@ r AS (
         ended_at = CASE WHEN $3 IN ('done', 'given_up') THEN n.at END
     FROM n WHERE reconciliations.id = $1 AND version = $2 RETURNING reconciliations.id, tool, pages),
 d AS (
-    INSERT INTO reconciliation_differences (run_id, key, class, tool, scope, action_id, case_id, digest, detail,
-        explained_at, explained_by, explained_name, explained_note, explained_run)
-    SELECT r.id, f.key, f.class, r.tool, f.scope, f.action_id, f.case_id, f.digest, f.detail,
-        s.explained_at, s.explained_by, s.explained_name, s.explained_note, s.explained_run
+    INSERT INTO reconciliation_differences (run_id, key, class, tool, scope, action_id, case_id, digest, detail)
+    SELECT r.id, f.key, f.class, r.tool, f.scope, f.action_id, f.case_id, f.digest, f.detail
     FROM r, json_to_recordset($10::json) AS f (key text, class text, scope text, action_id text, case_id text, digest text, detail text)
-    LEFT JOIN LATERAL (
-        SELECT p.explained_at, p.explained_by, p.explained_name, p.explained_note, p.explained_run FROM reconciliation_differences p
-        WHERE p.tool = $11 AND p.key = f.key AND p.digest = f.digest AND p.explained_at IS NOT NULL ORDER BY p.explained_at LIMIT 1) s ON true
     ON CONFLICT (run_id, key) DO NOTHING),
 p AS (
     INSERT INTO reconciliation_pages (run_id, page_id, number, hash, items, client_id, at)
-    SELECT r.id, $13, r.pages + 1, $14, 0, $15, n.at FROM r, n WHERE $13 <> ''),
+    SELECT r.id, $12, r.pages + 1, $13, 0, $14, n.at FROM r, n WHERE $12 <> ''),
 e AS (
     INSERT INTO events (subject, version, op, kind, by_kind, by_id, by_name, by_role, by_method, from_state, to_state, at, data)
     SELECT 'reconciliation:' || r.id, (SELECT coalesce(max(version), 0) + 1 FROM events WHERE subject = 'reconciliation:' || $1),
-        'end', 'reconciliation_ended', 'system', '', '', '', '', '', '', n.at, $12 FROM r, n WHERE $3 IN ('done', 'given_up'))
+        'end', 'reconciliation_ended', 'system', '', '', '', '', '', '', n.at, $11 FROM r, n WHERE $3 IN ('done', 'given_up'))
 SELECT (SELECT id FROM r) AS id, '' AS held`
 
 // foundRow is a difference as the statement above reads it.
@@ -201,6 +196,6 @@ func (db *DB) SaveRun(ctx context.Context, r triage.Run, found []triage.Differen
 	if err != nil {
 		return false, fmt.Errorf("encoding the event: %w", err)
 	}
-	return db.changed(ctx, saveRunSQL, r.ID, r.Version, r.State, r.Cursor, r.Tries, r.Problem, r.OfferAt, r.Compared, string(totals), string(list), r.Tool, string(data),
+	return db.changed(ctx, saveRunSQL, r.ID, r.Version, r.State, r.Cursor, r.Tries, r.Problem, r.OfferAt, r.Compared, string(totals), string(list), string(data),
 		page.PageID, page.Hash, page.By.ID)
 }

@@ -65,8 +65,8 @@ type differenceRow struct {
 	ExplainedAt   *time.Time `db:"explained_at"`
 	ExplainedBy   *string    `db:"explained_by"`
 	ExplainedName *string    `db:"explained_name"`
-	ExplainedNote *string    `db:"explained_note"`
-	ExplainedRun  *string    `db:"explained_run"`
+	ExplainedData *string    `db:"explained_data"`
+	ExplainedBody []byte     `db:"explained_body"`
 }
 
 func (r differenceRow) difference() (triage.Difference, error) {
@@ -78,8 +78,16 @@ func (r differenceRow) difference() (triage.Difference, error) {
 	}
 	d.ToolVersion, d.Why, d.Untold, d.Ours, d.Theirs, d.Fields = detail.ToolVersion, detail.Why, detail.Untold, detail.Ours, detail.Theirs, detail.Fields
 	if r.ExplainedAt != nil {
+		var said explained
+		var content struct{ Note string }
+		if err := json.Unmarshal([]byte(*r.ExplainedData), &said); err != nil {
+			return d, fmt.Errorf("reading what was said of %s: %w", r.Key, err)
+		}
+		if err := json.Unmarshal(r.ExplainedBody, &content); err != nil && len(r.ExplainedBody) > 0 {
+			return d, fmt.Errorf("reading what was said of %s: %w", r.Key, err)
+		}
 		d.Explained = &triage.Explanation{By: action.By{Kind: action.ByPerson, ID: *r.ExplainedBy, Name: *r.ExplainedName}, At: r.ExplainedAt.UTC(),
-			Note: *r.ExplainedNote, RunID: *r.ExplainedRun}
+			Note: content.Note, RunID: said.Run}
 	}
 	return d, nil
 }
@@ -103,8 +111,11 @@ func (db *DB) Differences(ctx context.Context, f triage.DifferenceFilter) ([]tri
 	var rows []differenceRow
 	err := db.selectAll(ctx, &rows, fmt.Sprintf(`
 SELECT d.run_id, d.key, d.class, d.tool, d.scope, d.action_id, d.case_id, d.digest, d.detail,
-    d.explained_at, d.explained_by, d.explained_name, d.explained_note, d.explained_run, coalesce(a.case_id = d.case_id, false) AS case_open
+    e.at AS explained_at, e.by_id AS explained_by, e.by_name AS explained_name, e.data AS explained_data, b.content AS explained_body,
+    coalesce(a.case_id = d.case_id, false) AS case_open
 FROM reconciliation_differences d LEFT JOIN actions a ON a.id = d.action_id AND d.case_id <> ''
+LEFT JOIN events e ON e.subject = difference_subject(d.tool, d.key, d.digest) AND e.version = 1
+LEFT JOIN bodies b ON b.subject = e.subject AND b.version = e.version
 %s ORDER BY d.key LIMIT $%d`, w.String(), len(w.args)), w.args...)
 	if err != nil {
 		return nil, err
@@ -119,22 +130,27 @@ FROM reconciliation_differences d LEFT JOIN actions a ON a.id = d.action_id AND 
 }
 
 const explainSQL = `
-WITH n AS (SELECT app_now() AS at),
-d AS (
-    UPDATE reconciliation_differences SET explained_at = n.at, explained_by = $3, explained_name = $4, explained_note = $5, explained_run = $1
-    FROM n WHERE run_id = $1 AND key = $2 AND explained_at IS NULL RETURNING run_id),
-e AS (
+WITH e AS (
     INSERT INTO events (subject, version, op, kind, by_kind, by_id, by_name, by_role, by_method, from_state, to_state, at, data)
-    SELECT 'reconciliation:' || d.run_id, (SELECT coalesce(max(version), 0) + 1 FROM events WHERE subject = 'reconciliation:' || $1),
-        'explain:' || $2, 'difference_explained', 'person', $3, $4, $6, $7, '', '', n.at, $8 FROM d, n RETURNING subject, version),
+    SELECT difference_subject(d.tool, d.key, d.digest), 1, 'explain', 'difference_explained', 'person', $3, $4, $5, $6, '', '', app_now(), $7
+    FROM reconciliation_differences d WHERE d.run_id = $1 AND d.key = $2
+    ON CONFLICT DO NOTHING RETURNING subject, version),
 b AS (
-    INSERT INTO bodies (subject, version, salt, content) SELECT e.subject, e.version, $9, $10 FROM e)
-SELECT (SELECT run_id FROM d) AS id, '' AS held`
+    INSERT INTO bodies (subject, version, salt, content) SELECT e.subject, e.version, $8, $9 FROM e)
+SELECT (SELECT subject FROM e) AS id, '' AS held`
+
+// explained is what the event of an explanation says beside its note.
+type explained struct {
+	Run    string       `json:"run"` // where it was said
+	Key    string       `json:"key"`
+	Class  triage.Class `json:"class"`
+	Digest string       `json:"digest"`
+}
 
 // Explain records what a person says of a difference, once, and returns what
 // stands.
 func (db *DB) Explain(ctx context.Context, d triage.Difference, e triage.Explanation) (triage.Explanation, error) {
-	data, err := json.Marshal(map[string]any{"key": d.Key, "class": d.Class, "digest": d.Digest})
+	data, err := json.Marshal(explained{Run: d.RunID, Key: d.Key, Class: d.Class, Digest: d.Digest})
 	if err != nil {
 		return e, fmt.Errorf("encoding the event: %w", err)
 	}
@@ -142,7 +158,7 @@ func (db *DB) Explain(ctx context.Context, d triage.Difference, e triage.Explana
 	if err != nil {
 		return e, fmt.Errorf("encoding the event: %w", err)
 	}
-	done, err := db.changed(ctx, explainSQL, d.RunID, d.Key, e.By.ID, e.By.Name, e.Note, e.By.Role, e.By.Method, string(data), salt(), body)
+	done, err := db.changed(ctx, explainSQL, d.RunID, d.Key, e.By.ID, e.By.Name, e.By.Role, e.By.Method, string(data), salt(), body)
 	if err != nil || done {
 		return e, err
 	}
@@ -153,7 +169,7 @@ func (db *DB) Explain(ctx context.Context, d triage.Difference, e triage.Explana
 	case len(found) == 0:
 		return e, triage.NoRun()
 	case found[0].Explained == nil:
-		return e, action.Refuse(action.OutcomeUnknown, "Somebody else explains another difference of this run in this moment. Send the same again.").Because("database")
+		return e, action.Refuse(action.OutcomeUnknown, "Somebody else explains this difference in this moment. Send the same again.").Because("database")
 	}
 	return *found[0].Explained, nil
 }
