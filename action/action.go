@@ -229,6 +229,7 @@ type Action struct {
 	Proven         Proof
 	ProvenAt       time.Time // when more was proven than before
 	Case           *Case     // the latest, open or closed
+	CaseMovedAt    time.Time // when the open case came to wait for what it waits for
 	PastCases      []Case    // closed before it was opened, oldest first
 	Steps          []Step    // what is known of each step; nil without steps
 	Resumed        int       // how often an executor went on after an unknown outcome

@@ -52,6 +52,9 @@ func (a Action) with(e Event) (Action, error) {
 	if n.State != Failed {
 		n.FailureCode = ""
 	}
+	if n.caseWaits() != a.caseWaits() {
+		n.CaseMovedAt = e.At
+	}
 	if !n.whole() {
 		return a, fmt.Errorf("folding %s event %d (%s): nothing in it leads to %s", e.Subject, e.Version, e.Kind, e.To)
 	}

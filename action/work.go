@@ -161,6 +161,17 @@ func (a Action) Exhausted() bool {
 	return a.State == ResultUnknown && a.Work() == WorkNone && a.pending() == nil && a.verdict() != DidNotHappen
 }
 
+// caseWaits is what an open case waits for.
+func (a Action) caseWaits() (w struct {
+	id             string
+	person, second bool
+}) {
+	if w.id = a.CaseID(); w.id != "" {
+		w.person, w.second = a.Exhausted(), a.Case.Pending != nil
+	}
+	return w
+}
+
 // verifyAt spreads the read-backs over the window that the contract gives.
 func (a Action) verifyAt() time.Time {
 	last := later(a.Since, a.ProvenAt)

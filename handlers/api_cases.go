@@ -21,8 +21,8 @@ type CaseReads interface {
 	Cases(ctx context.Context, f triage.CaseFilter) ([]action.Action, time.Time, error)
 	// CaseCount counts what a filter lets through, up to most.
 	CaseCount(ctx context.Context, f triage.CaseFilter, most int) (int, error)
-	// CaseNews counts the open cases that a filter lets through and that were not
-	// in its tab at a moment, up to most.
+	// CaseNews counts the open cases that a filter lets through and that came into
+	// its tab after a moment, up to most.
 	CaseNews(ctx context.Context, f triage.CaseFilter, since time.Time, most int) (int, error)
 	// CaseTools returns the names of the tools that have open cases which a viewer
 	// may see, up to most.

@@ -65,6 +65,7 @@ CREATE TABLE actions (
     block            text        NOT NULL, -- what an open case holds up
     case_id          text,        -- open
     case_since       timestamptz, -- when it was opened
+    case_moved_at    timestamptz, -- when it came to wait for what it waits for: executors, a person or a second one
     case_why         text,        -- why
     case_pending     boolean     NOT NULL DEFAULT false, -- a verdict waits for a second person
     needs_person     boolean     NOT NULL DEFAULT false, -- nothing is left to find out without one
@@ -92,7 +93,7 @@ CREATE INDEX actions_unsettled ON actions (case_id) WHERE case_id IS NOT NULL;
 CREATE INDEX actions_case_person ON actions (coalesce(key_until, 'infinity'), case_since, id) WHERE needs_person;
 CREATE INDEX actions_case_second ON actions (coalesce(key_until, 'infinity'), case_since, id) WHERE case_pending;
 CREATE INDEX actions_case_open ON actions (coalesce(key_until, 'infinity'), case_since, id) WHERE case_id IS NOT NULL;
-CREATE INDEX actions_case_news ON actions (updated_at) WHERE case_id IS NOT NULL;
+CREATE INDEX actions_case_news ON actions (case_moved_at) WHERE case_id IS NOT NULL;
 CREATE INDEX actions_case_closed ON actions (case_closed_at DESC, id DESC) WHERE case_closed_at IS NOT NULL;
 CREATE INDEX actions_links ON actions USING gin (links) WHERE links <> '{}';
 CREATE INDEX actions_partly ON actions (id) WHERE partly;

@@ -26,6 +26,7 @@ type row struct {
 	block                        string
 	caseWhy                      *string
 	caseSince, keyUntil          *time.Time
+	caseMovedAt                  *time.Time
 	caseClosedAt                 *time.Time
 	casePending, needsPerson     bool
 	partly                       bool
@@ -93,7 +94,7 @@ func project(a action.Action) row {
 func (r *row) projectCase(a action.Action) {
 	switch {
 	case a.CaseID() != "":
-		r.caseSince, r.caseWhy = &a.Case.OpenedAt, &a.Case.Why
+		r.caseSince, r.caseMovedAt, r.caseWhy = &a.Case.OpenedAt, &a.CaseMovedAt, &a.Case.Why
 		r.casePending, r.needsPerson, r.partly = a.Case.Pending != nil, a.Exhausted(), a.Partly()
 		if until, ok := a.KeyUntil(); ok {
 			r.keyUntil = &until
@@ -221,7 +222,7 @@ u AS (
         content_version = $16, updated_at = $7, expires_at = $17, due_at = $18, work = $19, work_at = $41, roles = $20, links = $21,
         refs = $22, deciders = $23, confirmation_ref = $24, claimed_by = $25, open_attempt = $26, block = $27, case_id = $28,
         case_since = $42, case_why = $43, case_pending = $44, needs_person = $45, key_until = $46, case_closed_at = $47, partly = $50,
-        reads = $51, writes = $52, writing = $55, task_look = $56
+        reads = $51, writes = $52, writing = $55, task_look = $56, case_moved_at = $59
     FROM t WHERE actions.id = $1 AND t.held = '' AND ($6::timestamptz IS NULL OR t.at < $6)
     RETURNING actions.id),
 e AS (
@@ -252,7 +253,7 @@ func (db *DB) Append(ctx context.Context, t action.Transition) (bool, error) {
 		r.claimedBy, r.openAttempt, r.block, r.caseID, e.Op, e.Kind, e.By.Kind, e.By.ID, e.By.Name, e.By.Role, e.By.Method,
 		e.From, a.Actor.ID, string(e.Data), salt(), nullBytes(e.Body), r.workAt,
 		r.caseSince, r.caseWhy, r.casePending, r.needsPerson, r.keyUntil, r.caseClosedAt, goesOn(t), a.Client.ID, r.partly,
-		r.reads, r.writes, spends(t), a.TaskID, a.Terms.Write, r.taskLook, people, versions)
+		r.reads, r.writes, spends(t), a.TaskID, a.Terms.Write, r.taskLook, people, versions, r.caseMovedAt)
 	if err != nil {
 		return false, err
 	}

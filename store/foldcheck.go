@@ -104,6 +104,7 @@ type projected struct {
 	Block           string         `db:"block"`
 	CaseID          *string        `db:"case_id"`
 	CaseSince       *time.Time     `db:"case_since"`
+	CaseMovedAt     *time.Time     `db:"case_moved_at"`
 	CaseWhy         *string        `db:"case_why"`
 	CasePending     bool           `db:"case_pending"`
 	NeedsPerson     bool           `db:"needs_person"`
@@ -126,6 +127,7 @@ SELECT a.id AS "row.id", a.state AS "row.state", a.version AS "row.version", a.r
     a.expires_at AS "row.expires_at", a.due_at AS "row.due_at", a.work AS "row.work", a.work_at AS "row.work_at", a.roles AS "row.roles",
     a.deciders AS "row.deciders", a.confirmation_ref AS "row.confirmation_ref", a.claimed_by AS "row.claimed_by",
     a.writing AS "row.writing", a.open_attempt AS "row.open_attempt", a.block AS "row.block", a.case_id AS "row.case_id", a.case_since AS "row.case_since",
+    a.case_moved_at AS "row.case_moved_at",
     a.case_why AS "row.case_why", a.case_pending AS "row.case_pending", a.needs_person AS "row.needs_person", a.key_until AS "row.key_until",
     a.case_closed_at AS "row.case_closed_at", a.partly AS "row.partly", a.links AS "row.links", a.refs AS "row.refs",
     a.reads AS "row.reads", a.writes AS "row.writes", a.task_look AS "row.task_look",
@@ -190,7 +192,7 @@ func folded(a action.Action) projected {
 		ObjectVersion: a.ObjectVersion, PayloadHash: a.PayloadHash, ProposalHash: a.ProposalHash, ContentVersion: a.ContentVersion,
 		CreatedAt: a.CreatedAt, UpdatedAt: a.UpdatedAt, ExpiresAt: a.ExpiresAt, DueAt: r.dueAt, Work: r.work, WorkAt: r.workAt, Roles: r.roles,
 		Deciders: r.deciders, ConfirmationRef: r.confirmationRef, ClaimedBy: r.claimedBy, Writing: a.Terms.Write, OpenAttempt: r.openAttempt, Block: r.block,
-		CaseID: r.caseID, CaseSince: r.caseSince, CaseWhy: r.caseWhy, CasePending: r.casePending, NeedsPerson: r.needsPerson,
+		CaseID: r.caseID, CaseSince: r.caseSince, CaseMovedAt: r.caseMovedAt, CaseWhy: r.caseWhy, CasePending: r.casePending, NeedsPerson: r.needsPerson,
 		KeyUntil: r.keyUntil, CaseClosedAt: r.caseClosedAt, Partly: r.partly, Links: r.links, Refs: r.refs, Reads: r.reads, Writes: r.writes, TaskLook: string(r.taskLook)}
 }
 

@@ -22,21 +22,6 @@ const (
 	TabOpen    CaseTab = "open"    // all that are not over
 )
 
-// InTab reports whether the open case of an action is in a tab.
-func InTab(a action.Action, tab CaseTab) bool {
-	switch {
-	case a.CaseID() == "":
-		return false
-	case tab == TabPerson:
-		return a.Exhausted()
-	case tab == TabSecond:
-		return a.Case.Pending != nil
-	case tab == TabAsking:
-		return !a.Exhausted() && a.Case.Pending == nil
-	}
-	return tab == TabOpen
-}
-
 // CaseFilter says which cases a list shows: by how long the key is still known,
 // then by age; settled ones the latest first. Empty members do not filter.
 type CaseFilter struct {
