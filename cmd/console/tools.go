@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 	"countersign/action"
 	"countersign/action/contract"
 	"countersign/action/rule"
+	"countersign/people"
 )
 
 func toolsApply(ctx context.Context, c *call) error {
@@ -27,7 +29,11 @@ func toolsApply(ctx context.Context, c *call) error {
 			return err
 		}
 		results := applyTools(ctx, rule.NewCatalogue(db), definitions, byCommandLine())
-		return c.printApplied(results)
+		persons, err := db.Persons(ctx)
+		if err != nil {
+			return err
+		}
+		return errors.Join(c.printApplied(results), c.printUndecided(results, persons))
 	})
 }
 
@@ -101,7 +107,8 @@ type applied struct {
 	where   string
 	name    string // "" when it cannot be read
 	version int
-	made    bool // a new version, not the same as before
+	made    bool     // a new version, not the same as before
+	roles   []string // whose approval its rules ask for
 	err     error
 }
 
@@ -122,6 +129,14 @@ func applyTool(ctx context.Context, catalogue *rule.Catalogue, d definition, by 
 		return result
 	}
 	result.name = parsed.Name
+	if len(parsed.Approval.Rules) == 0 && parsed.Mode == contract.Write {
+		result.roles = []string{action.DefaultRole}
+	}
+	for _, r := range parsed.Approval.Rules {
+		if r.Approvals > 0 {
+			result.roles = append(result.roles, r.Role)
+		}
+	}
 	tool, made, err := catalogue.Save(ctx, parsed.Name, d.raw, by)
 	if err != nil {
 		result.err = err
@@ -157,6 +172,26 @@ func (c *call) printApplied(results []applied) error {
 	}
 	if refused > 0 {
 		return fmt.Errorf("%d of %d were refused", refused, len(results))
+	}
+	return nil
+}
+
+// printUndecided names the roles that rules ask for and in which nobody can decide
+// now: what is proposed would wait until somebody gets them.
+func (c *call) printUndecided(results []applied, persons []people.Person) error {
+	asking := map[string]string{} // role → a tool that asks for it
+	for _, r := range results {
+		for _, role := range r.roles {
+			decides := func(p people.Person) bool { return p.Disabled == nil && slices.Contains(p.Decides(), role) }
+			if r.err == nil && !slices.ContainsFunc(persons, decides) {
+				asking[role] = firstOf(asking[role], r.name)
+			}
+		}
+	}
+	for _, role := range slices.Sorted(maps.Keys(asking)) {
+		if _, err := fmt.Fprintf(c.errs, "Nobody can decide as %s yet, which %s asks for: what is proposed waits until somebody has that role.\n", role, asking[role]); err != nil {
+			return err
+		}
 	}
 	return nil
 }

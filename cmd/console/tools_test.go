@@ -75,6 +75,14 @@ func TestContractsFromAFolder(t *testing.T) {
 		t.Errorf("the reasons: %s", errs)
 	}
 
+	if !strings.Contains(errs, "Nobody can decide as support yet, which ") {
+		t.Errorf("nobody can decide: %s", errs)
+	}
+	works(t, env, "", "user", "add", "mia", "--role", "support")
+	if _, _, errs := console(t, env, "", "tools", "apply", dir); strings.Contains(errs, "Nobody can decide") {
+		t.Errorf("mia can decide: %s", errs)
+	}
+
 	if out := works(t, env, "", "tools", "apply", filepath.Join(dir, "list.json")); !strings.Contains(out, "b.two") {
 		t.Errorf("a single file: %s", out)
 	}
