@@ -111,11 +111,12 @@ func (db *DB) Differences(ctx context.Context, f triage.DifferenceFilter) ([]tri
 	var rows []differenceRow
 	err := db.selectAll(ctx, &rows, fmt.Sprintf(`
 SELECT d.run_id, d.key, d.class, d.tool, d.scope, d.action_id, d.case_id, d.digest, d.detail,
-    e.at AS explained_at, e.by_id AS explained_by, e.by_name AS explained_name, e.data AS explained_data, b.content AS explained_body,
+    e.at AS explained_at, e.by_id AS explained_by, e.by_name AS explained_name, e.data AS explained_data, e.content AS explained_body,
     coalesce(a.case_id = d.case_id, false) AS case_open
 FROM reconciliation_differences d LEFT JOIN actions a ON a.id = d.action_id AND d.case_id <> ''
-LEFT JOIN events e ON e.subject = difference_subject(d.tool, d.key, d.digest) AND e.version = 1
-LEFT JOIN bodies b ON b.subject = e.subject AND b.version = e.version
+LEFT JOIN LATERAL (
+    SELECT e.at, e.by_id, e.by_name, e.data, (SELECT b.content FROM bodies b WHERE b.subject = e.subject AND b.version = e.version) AS content
+    FROM events e WHERE e.subject = difference_subject(d.tool, d.key, d.digest) COLLATE "default" AND e.version = 1 LIMIT 1) e ON true
 %s ORDER BY d.key LIMIT $%d`, w.String(), len(w.args)), w.args...)
 	if err != nil {
 		return nil, err
