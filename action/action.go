@@ -289,14 +289,22 @@ func (a Action) Executions() int {
 // the contract promises. An attempt that was definitely refused cannot anyway,
 // unless its answers contradict each other.
 func (a Action) FencedAt() time.Time {
-	at := a.UpdatedAt
+	if at, late := a.LateUntil(); late {
+		return at
+	}
+	return a.UpdatedAt
+}
+
+// LateUntil is FencedAt where something that was sent may take effect late. False
+// when nothing may: nothing left, or everything was definitely answered.
+func (a Action) LateUntil() (at time.Time, late bool) {
 	for _, t := range a.Attempts {
 		over := t.Outcome == Failure || len(a.Steps) > 0 && (t.Outcome == Success || a.of(t.Step).said(FoundFailed))
 		if !t.NotSent && (!over || a.Case != nil && a.Case.Kind == CaseContradiction) {
-			at = t.SendBy.Add(a.Terms.FenceAfter)
+			at, late = t.SendBy.Add(a.Terms.FenceAfter), true
 		}
 	}
-	return at
+	return at, late
 }
 
 // Before returns the latest successful reading of the object as it was before

@@ -128,6 +128,19 @@ func (a Action) CaseNamed(id string) (Case, bool) {
 	return Case{}, false
 }
 
+// Closing says what closed a case: the kind of the event, and the linked action
+// that it was the end of, if it was one.
+func (a Action) Closing(c Case) (kind Kind, linked string) {
+	e, ok := a.ops[c.ClosedBy]
+	if !ok || c.Open {
+		return "", ""
+	}
+	if e.Kind == KindConcluded {
+		linked = readData[concluded](e).Linked
+	}
+	return e.Kind, linked
+}
+
 // HeldBy returns who holds the open case at a moment.
 func (a Action) HeldBy(now time.Time) (Holding, bool) {
 	if a.CaseID() == "" || a.Case.Holder == nil || !now.Before(a.Case.Holder.Until) {

@@ -9,7 +9,8 @@ func (c AddObservation) again(_ Snapshot, left Event) error {
 		return err
 	}
 	return reused(c.By.same(left) && d.Observation.Tool == c.Observation.Tool && d.Observation.Step == c.Observation.Step && d.Observation.ObservedAt.Equal(c.Observation.ObservedAt) &&
-		equalJSON(b.Snapshot, c.Observation.Snapshot) && b.Error == c.Observation.Error)
+		equalJSON(b.Snapshot, c.Observation.Snapshot) && b.Error == c.Observation.Error &&
+		d.Observation.Wire.Status == c.Observation.Wire.Status && d.Observation.Wire.Code == c.Observation.Wire.Code)
 }
 
 func (c AddObservation) decide(s Snapshot) (Transition, error) {

@@ -105,7 +105,12 @@ func (c Renew) decide(s Snapshot) (Transition, error) {
 
 func (c Release) op() string { return c.Op }
 func (c Release) again(_ Snapshot, left Event) error {
-	return reused(c.By.same(left) && readData[ended](left).Code == c.Code)
+	var d ended
+	var b endedBody
+	if err := unmarshalBoth(left, &d, &b); err != nil {
+		return err
+	}
+	return reused(c.By.same(left) && d.Code == c.Code && b.Why == c.Why)
 }
 
 func (c Release) decide(s Snapshot) (Transition, error) {

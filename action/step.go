@@ -1,6 +1,9 @@
 package action
 
-import "slices"
+import (
+	"slices"
+	"time"
+)
 
 // StepTerms is what the life of an action depends on of one step of its
 // contract: one of several wire requests, made in their order.
@@ -87,6 +90,9 @@ func (a Action) inPart() bool {
 	}
 	return found[StepDone] && found[StepNotDone] && !found[StepUnknown]
 }
+
+// StepDoneAt is when most of a step was proven; zero when nothing was.
+func (a Action) StepDoneAt(s Step) time.Time { return a.ops[s.provenOp].At }
 
 // Partly reports whether an unknown outcome is known to be one in part: by
 // evidence of its steps, or because people found so.

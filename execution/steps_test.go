@@ -8,6 +8,7 @@ import (
 
 	"countersign/action"
 	"countersign/store"
+	"countersign/triage"
 )
 
 const (
@@ -157,6 +158,16 @@ func TestB8_ARefusedStepIsResumedByALinkedAction(t *testing.T) {
 	level, _ := a.Statement(a.UpdatedAt)
 	if got := stepsOf(a); got != "price done, notify not_done" || a.Case.Why != action.WhyStep || level != action.LevelPartial || !a.Exhausted() || !a.Partly() {
 		t.Fatalf("%s, %+v, says %s: %s", got, a.Case, level, story(a))
+	}
+	tool, err := b.Catalogue.Version(t.Context(), a.Tool, a.ToolVersion)
+	b.must(err)
+	compared, err := triage.Compare(t.Context(), tool, a)
+	b.must(err)
+	if len(compared) == 0 || compared[0].At.IsZero() || compared[0].Holds != action.HoldsTrue {
+		t.Errorf("what was read back of the step is compared as %+v", compared)
+	}
+	if at, late := a.LateUntil(); late {
+		t.Errorf("a late answer is awaited until %s, although every request was answered", at)
 	}
 	rest := b.ends(b.linked(action.Links{Resumes: a.ID}, inSteps, to105, "9").ID, action.Applied)
 	if got := stepsOf(rest); got != "notify done" || b.written(action.StepKey(rest.ExecutionKey, "price")) != 0 {

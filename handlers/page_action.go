@@ -68,6 +68,9 @@ func (s *server) look(r *http.Request, c caller) (actionView, error) {
 	if v.links, err = s.links(ctx, people.PersonViewer(v.viewer), a, snap.Now, v.lang); err != nil {
 		return v, err
 	}
+	if v.earlier, err = s.doneBefore(ctx, people.PersonViewer(v.viewer), a); err != nil {
+		return v, err
+	}
 	if v.before, v.readBy, err = v.seen(ctx); err != nil {
 		return v, err
 	}

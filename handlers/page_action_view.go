@@ -40,7 +40,8 @@ type actionView struct {
 	paused   []web.Pause
 	links    []web.LinkedAction
 	task     *web.PartOfTask
-	full     bool // asked to show everything
+	earlier  []web.RunStep // done by the actions that this one goes on with
+	full     bool          // asked to show everything
 	curl     string
 	outputs  outputs
 	before   json.RawMessage    // what was read before people decide, as far as it may be seen
@@ -55,7 +56,7 @@ func (v actionView) page(ctx context.Context) web.ActionPage {
 	c := v.tool.Contract
 	p := web.ActionPage{ID: v.a.ID, Status: v.status(), At: v.a.UpdatedAt, Effect: effectOf(c, v.lang, v.a.Payload),
 		Measure: measureOf(ctx, v.lang, v.tool, v.a), Title: web.Outside(titleOf(c, v.lang)), Tool: web.Outside(v.a.Tool),
-		ToolVersion: v.a.ToolVersion, Target: targetOf(v.a), Fields: v.fields(ctx), RunSteps: runStepsOf(v.a),
+		ToolVersion: v.a.ToolVersion, Target: targetOf(v.a), Fields: v.fields(ctx), RunSteps: append(v.earlier, runStepsOf(v.a)...),
 		Who: v.who(), Why: v.why(ctx), Checks: v.checks(), Success: v.success(), Story: storyOf(v.a, v.events), Record: v.record(), Calls: shownCalls(v.a),
 		Paused: v.paused, Wait: stallOf(v.a, v.now), Links: v.links}
 	if until, ok := v.a.DueAt(); ok && v.state().In(action.Proposed, action.Confirmed) {

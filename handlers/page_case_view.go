@@ -28,9 +28,10 @@ func (v caseView) page(ctx context.Context) (web.CasePage, error) {
 		Measure: stakeOf(ctx, v.lang, v.tool, a), For: actorText(a.Actor), Title: web.Outside(titleOf(k, v.lang)), Tool: web.Outside(a.Tool), ToolVersion: a.ToolVersion,
 		Target: targetOf(a), System: systemOf(a.Tool), Sent: v.sent(), Answers: v.answers(), Asked: askedOf(a), Key: keyLifeOf(a), Statement: v.statement(a),
 		Support: v.support(), Story: storyOf(a, v.events), Record: v.caseRecord(), Paused: v.paused, Links: v.links, RunSteps: runStepsOf(a)}
-	if a.Executions() > 0 {
-		p.LateUntil = a.FencedAt()
+	if until, late := a.LateUntil(); late {
+		p.LateUntil = until
 	}
+	p.Asked.Over = !v.c.Open
 	if h, held := a.HeldBy(v.now); held && v.c.Open {
 		p.Holder = &web.Holder{Name: web.Outside(h.Name), Mine: h.ID == v.viewer.ID, Since: h.Since, Until: h.Until}
 	}
@@ -161,11 +162,9 @@ func (v caseView) verdicts(p *web.CasePage) {
 	}
 	found := v.c.Verdict
 	switch {
-	case !v.c.Open && found != nil:
-		s := settlementOf(*found)
-		p.Settled = &s
 	case !v.c.Open:
-		p.Settled = &web.Settlement{At: v.c.ClosedAt}
+		s := v.closing()
+		p.Settled = &s
 	case found != nil:
 		s := settlementOf(*found)
 		if found.Verdict == action.DidNotHappen {
@@ -183,6 +182,24 @@ func (v caseView) verdicts(p *web.CasePage) {
 			}
 		}
 	}
+}
+
+// closing is how a closed case was settled: by people, or by what was found out.
+func (v caseView) closing() web.Settlement {
+	found, linked := foundBy(v.a, v.c)
+	s := web.Settlement{At: v.c.ClosedAt}
+	if v.c.Verdict != nil {
+		s = settlementOf(*v.c.Verdict)
+	}
+	if s.Found = found; found != "" {
+		s.FoundAt = v.c.ClosedAt
+	}
+	for _, l := range v.links {
+		if l.ID == linked {
+			s.Linked = &l
+		}
+	}
+	return s
 }
 
 // comparison is the object now against what was promised.

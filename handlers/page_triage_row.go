@@ -25,7 +25,8 @@ func (s *server) caseRow(r *http.Request, c caller, tool *rule.Tool, a action.Ac
 		row.Second, row.Verdict = web.Outside(v.By.Name), v.Verdict
 	}
 	if !a.Case.Open {
-		row.At = a.Case.ClosedAt
+		row.At, row.Asked.Over = a.Case.ClosedAt, true
+		row.Found, _ = foundBy(a, *a.Case)
 		if a.Case.Verdict != nil {
 			row.By = web.Outside(a.Case.Verdict.By.Name)
 		}
@@ -56,6 +57,28 @@ func askedOf(a action.Action) web.Asked {
 		out.Next = at
 	}
 	return out
+}
+
+// foundBy says how a closed case was found out without a verdict that closed it,
+// and the linked action that did; "" when people's verdict closed it.
+func foundBy(a action.Action, c action.Case) (how, linked string) {
+	kind, linked := a.Closing(c)
+	switch kind {
+	case action.KindConcluded:
+		return web.FoundLinked, linked
+	case action.KindReceipt:
+		return web.FoundAnswered, ""
+	case action.KindObservation:
+		return web.FoundRead, ""
+	case action.KindEvidence:
+		for _, q := range a.Asks {
+			if q.At.Equal(c.ClosedAt) && q.Found.Source != a.Query(q.Found.Step) {
+				return web.FoundTold, ""
+			}
+		}
+		return web.FoundAsked, ""
+	}
+	return "", ""
 }
 
 // foundOf is what one answer by key said.

@@ -96,9 +96,25 @@ func (e *env) stepsOnPages(id string) {
 	if len(rest.Steps) != 1 || rest.Steps[0].Name != "notify" {
 		e.T.Errorf("the rest is %+v", rest.Steps)
 	}
+	b.open("/actions/"+rest.ID).says("Done before, not sent again: price,", "This sends only: notify.", "by an earlier action")
 	p := e.propose(map[string]any{"tool": inSteps, "actor": map[string]string{"id": a.Actor.ID}, "payload": a.Payload}).refused(action.DuplicateOpenAction)
 	if p.Args["action"] != id && p.Args["action"] != rest.ID {
 		e.T.Error(fmt.Sprint(p.Args))
+	}
+	closed := "/triage/" + a.CaseID()
+	b.open(closed).says("no, nothing is on its way").lacks("not asked yet")
+	e.Approve(e.Read(rest.ID), e.Mia)
+	rest = into[api.Action](e.get(people.RoleExecutor, "/v1/actions/"+rest.ID).want(200))
+	claim, attempt := action.NewID("clm"), action.NewID("att")
+	e.post(people.RoleExecutor, "/v1/confirmations/"+rest.Confirmation.Ref+"/claim", bound(rest, claim)).want(200)
+	e.post(people.RoleExecutor, "/v1/actions/"+rest.ID+"/attempts", api.Attempt{AttemptID: attempt, ClaimID: claim, Step: "notify", Fingerprint: "sha256:ab"}).want(201)
+	e.post(people.RoleExecutor, "/v1/actions/"+rest.ID+"/receipts", receipt(attempt, claim, action.Success)).want(201)
+	if err := e.Triage.Conclude(e.T.Context()); err != nil {
+		e.T.Fatal(err)
+	}
+	b.open(closed).says("a linked action has taken effect").lacks("found out by asking", "not asked yet")
+	if page := b.open(closed); !strings.Contains(string(page.body), `<a href="/actions/`+rest.ID+`"`) {
+		e.T.Error("the case does not lead to what closed it")
 	}
 }
 

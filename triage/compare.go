@@ -21,9 +21,42 @@ type Compared struct {
 }
 
 // Compare holds the latest readings since something was sent against the
-// contract's post-conditions.
+// contract's post-conditions, and those since a step was sent against the step's.
 func Compare(ctx context.Context, tool *rule.Tool, a action.Action) ([]Compared, error) {
-	if len(a.Attempts) == 0 || len(tool.Contract.Execution.Postconditions) == 0 {
+	all, err := compareSince(ctx, tool, a, "", tool.Rules.Postconditions)
+	for _, s := range a.Steps {
+		if err != nil {
+			break
+		}
+		var one []Compared
+		one, err = compareSince(ctx, tool, a, s.Name, func(ctx context.Context, f rule.Facts, snapshots map[string]json.RawMessage) ([]rule.Finding, error) {
+			return tool.Rules.StepPostconditions(ctx, s.Name, f, snapshots)
+		})
+		for _, c := range one {
+			switch i := slices.IndexFunc(all, func(o Compared) bool { return o.Condition == c.Condition }); {
+			case i < 0:
+				all = append(all, c)
+			case all[i].At.IsZero():
+				all[i] = c
+			}
+		}
+	}
+	return all, err
+}
+
+// judgement holds snapshots, by the tool that read them, against conditions.
+type judgement func(context.Context, rule.Facts, map[string]json.RawMessage) ([]rule.Finding, error)
+
+// compareSince compares what was read since the last attempt of a step, or since
+// the last of all.
+func compareSince(ctx context.Context, tool *rule.Tool, a action.Action, step string, judge judgement) ([]Compared, error) {
+	var sent time.Time
+	for _, t := range a.Attempts {
+		if step == "" || t.Step == step {
+			sent = t.At
+		}
+	}
+	if sent.IsZero() {
 		return nil, nil
 	}
 	facts := rule.Facts{Payload: a.Payload, Actor: a.Actor, Target: a.Target}
@@ -36,7 +69,7 @@ func Compare(ctx context.Context, tool *rule.Tool, a action.Action) ([]Compared,
 		case o.Failed:
 		case o.At.Before(a.Attempts[0].At):
 			before[o.Tool] = o.Snapshot
-		case o.At.After(a.Attempts[len(a.Attempts)-1].At):
+		case o.At.After(sent):
 			after[o.Tool] = o
 		}
 	}
@@ -44,7 +77,7 @@ func Compare(ctx context.Context, tool *rule.Tool, a action.Action) ([]Compared,
 	for name, o := range after {
 		snapshots[name] = o.Snapshot
 	}
-	findings, err := tool.Rules.Postconditions(ctx, facts, snapshots)
+	findings, err := judge(ctx, facts, snapshots)
 	if err != nil {
 		return nil, err
 	}

@@ -141,17 +141,29 @@ type Side struct {
 
 // Settlement is a verdict that a person gave.
 type Settlement struct {
-	Verdict string // happened, did_not_happen or partly; "" when it was found out by asking
+	Verdict string // happened, did_not_happen or partly; "" when it was found out
 	By      Text
 	Role    string // then
 	At      time.Time
 	Kind    string // see EvidenceKinds
 	Ref     Text
 	Note    Text
-	Second  Text      // who confirmed or refused it; empty when one was enough
-	Refused bool      // the second person did not agree
-	Waits   time.Time // recorded, but state and block stay until then; zero when they do not
+	Second  Text          // who confirmed or refused it; empty when one was enough
+	Refused bool          // the second person did not agree
+	Found   string        // how it was found out, also after a verdict that did not close it; see the Found words
+	FoundAt time.Time     // when
+	Linked  *LinkedAction // FoundLinked: the action that took effect, where the viewer may see it
+	Waits   time.Time     // recorded, but state and block stay until then; zero when they do not
 }
+
+// How an outcome was found out, when no person's verdict closed its case.
+const (
+	FoundAsked    = "asked"    // by asking by key
+	FoundTold     = "told"     // the business system told, without being asked by key
+	FoundAnswered = "answered" // an answer came late
+	FoundRead     = "read"     // by reading back
+	FoundLinked   = "linked"   // an action that is linked to it has taken effect
+)
 
 // SecondPerson is a settlement that another person has to confirm. Its form
 // posts to /triage/{case}/settlements: second (confirm or refuse) and note, and

@@ -120,10 +120,13 @@ func (o VerdictOutcome) blockWords() Msg {
 
 func (s Settlement) words() Msg {
 	if s.Verdict == "" {
-		return msg("case.found_out")
+		return s.found()
 	}
 	return msg("case.verdict_by", "verdict", bold{verdictWords(s.Verdict)}, "who", s.By, "role", role(s.Role))
 }
+
+// found says how it was found out.
+func (s Settlement) found() Msg { return msg(firstKnown("case.found_"+s.Found, "case.found_asked")) }
 
 func (s Settlement) title() string {
 	if s.Refused {

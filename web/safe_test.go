@@ -94,7 +94,7 @@ func filledWith(s string) map[string]templ.Component {
 	status := Status{State: Accepted, System: t}
 	page := ActionPage{ID: "act_1", Status: status, Effect: bareEffect, Measure: &Measure{Value: "1", Unit: t}, Title: t, Tool: t, Target: target,
 		Warnings: []Warning{WarningLookAlike(name), WarningRejected(Rejection{By: t, ReasonCode: s}), WarningChangedSince(t, t)}, Refused: refused, Fields: fields,
-		RunSteps: []RunStep{{Name: t, State: "unknown", Key: t}}, Who: Who{For: t, ForNote: t, AskedBy: t, Owner: t, Reason: t, Decisions: decisions}, Why: Why{Rules: rules, You: StandWrongRole, Roles: []string{s}, Can: []Text{t, t, t}},
+		RunSteps: []RunStep{{Name: t, State: "done", Earlier: "act_2"}, {Name: t, State: "unknown", Key: t}}, Who: Who{For: t, ForNote: t, AskedBy: t, Owner: t, Reason: t, Decisions: decisions}, Why: Why{Rules: rules, You: StandWrongRole, Roles: []string{s}, Can: []Text{t, t, t}},
 		Proof:  &Proof{Receipts: []Receipt{{Step: t, Ref: t}}, ReadBack: []ReadBack{{Field: t, Value: TextValue(t)}}, FailedCode: s},
 		Story:  []Told{{Kind: s, By: t, For: t, Tool: t, Note: t, Reason: t, Ref: t, Version: t, Error: t, Why: s, Code: s, Key: s, More: []Text{t}}},
 		Record: Record{PayloadHash: "sha256:00", Payload: Payload{Canonical: payload}, RuleSource: t, Curl: t}, Statement: &Statement{Level: "accepted"}}
@@ -111,7 +111,8 @@ func filledWith(s string) map[string]templ.Component {
 	cannot := deciding
 	cannot.Bar = Bar{Kind: BarCannot}
 	row := CaseRow{Item: CaseItem{"cas_1", 1, "sha256:00"}, Effect: bareEffect, Measure: &Measure{Value: "1", Unit: t}, Key: KeyLife{System: t}, Why: s, Holder: t, Second: t, By: t, Verdict: "happened", Status: status}
-	found := Settlement{Verdict: s, By: t, Role: s, Kind: s, Ref: t, Note: t, Second: t}
+	row.Found = s
+	found := Settlement{Found: s, Linked: &LinkedAction{ID: "act_2", Effect: effect, Status: status}, Verdict: s, By: t, Role: s, Kind: s, Ref: t, Note: t, Second: t}
 	open := CasePage{ID: "cas_1", ActionID: "act_1", Status: status, Why: s, Effect: bareEffect, Measure: row.Measure, For: t, Title: t, Tool: t, Target: target, System: t, Holder: &Holder{Name: t}, Refused: refused,
 		News: page.Story, Sent: []Sending{{By: t}}, RunSteps: []RunStep{{Name: t, State: "unknown", Key: t}}, Answers: []Answer{{Step: t, Ref: t, Claimed: "SUCCESS"}}, Asked: Asked{Possible: true}, Object: &Comparison{Source: t, Differ: []Mismatch{{Label: t, Raw: true, Expected: TextValue(t), Observed: TextValue(name), Forms: []string{s}}}, Same: []Normalised{{Label: t, Forms: []string{s}}}},
 		Block: &TargetBlock{Scope: "target"}, Support: &SupportBlock{Key: s, Target: target, Measure: row.Measure, Ref: t}, Contradiction: &Contradiction{Side{Status: status, Source: t, Ref: t, Note: t}, Side{Source: t, Ref: t}, nil},

@@ -103,7 +103,8 @@ type CaseRow struct {
 	Needs   bool // asking is over: a person has to find out
 	Second  Text // TriageSecond: who settled it first
 	Verdict string
-	By      Text      // TriageSettled: who settled it; empty when it was found out by asking
+	By      Text      // TriageSettled: who settled it; empty when it was found out
+	Found   string    // TriageSettled: how it was found out; see the Found words
 	At      time.Time // TriageSettled
 	Status  Status    // TriageSettled: what became of it
 }
@@ -138,6 +139,7 @@ const (
 // Asked is how often the business system was asked by key, and with what end.
 type Asked struct {
 	Possible bool // the contract names a query
+	Over     bool // nobody asks any more
 	Times    int
 	Budget   int // how often it is asked by itself; 0 when it is not
 	Last     time.Time

@@ -1338,7 +1338,7 @@ func systemWords(t Text) any {
 
 func (r CaseRow) settledBy() Msg {
 	if r.By.Empty() {
-		return msg("triage.found_out")
+		return msg(firstKnown("triage.found_"+r.Found, "triage.found_asked"))
 	}
 	return msg("triage.settled_by", "who", r.By)
 }
@@ -1365,6 +1365,8 @@ func (a Asked) words() Msg {
 	switch {
 	case !a.Possible:
 		return msg("asked.impossible")
+	case a.Times == 0 && (a.Over || a.Next.IsZero()):
+		return msg("asked.none")
 	case a.Times == 0:
 		return msg("asked.never")
 	}

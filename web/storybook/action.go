@@ -58,6 +58,11 @@ func actionStories() []Story {
 			p.Fields, p.Checks.VersionSeen = unread(l, notThere(l)), web.Text{}
 			p.Warnings = []web.Warning{web.WarningNotThere(notThere(l))}
 		})},
+		{"decide-rest", page(func(p *web.ActionPage, _ *web.Frame, _ web.Lang) {
+			rest := inPart()[1]
+			rest.Refused, rest.Sent = false, 0
+			p.RunSteps = []web.RunStep{{Name: web.Outside("price"), State: "done", Earlier: actionID, At: at(13, 52, 0)}, rest}
+		})},
 		{"decide-nobody", page(func(p *web.ActionPage, _ *web.Frame, _ web.Lang) {
 			p.Why.You, p.Why.Can = web.StandOwner, nil
 			p.Warnings = []web.Warning{web.WarningNobodyCan(p.Why.Rules)}

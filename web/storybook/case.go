@@ -70,7 +70,7 @@ func caseStories() []Story {
 		{"case-found-out", page(func(p *web.CasePage, l web.Lang) {
 			settled(p, l)
 			p.Status = web.Status{State: web.Applied, How: web.HowReported, System: web.Outside("PayHub")}
-			p.Settled = &web.Settlement{At: at(4, 20, 0)}
+			p.Settled = &web.Settlement{At: at(4, 20, 0), Found: web.FoundLinked, Linked: &web.LinkedAction{ID: actionID, How: "replaces_by", Effect: rows(l)[0].Effect}}
 		})},
 		{"case-bare", page(bareCase)},
 	}
