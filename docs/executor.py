@@ -87,10 +87,12 @@ def query(tool, work, payload, step=None):
     try:
         status, text, _ = system(work, contract, call(contract, asked, ""), READ_TOKEN)
         if contract["mode"] == "read" and 200 <= status < 206 and len(text) <= EVIDENCE:
-            return {"snapshot": json.loads(text)}
-        return {"error": f"status {status}"}
-    except (NotSent, NoAnswer, GiveBack, ValueError) as error:
-        return {"error": "it cannot be read: " + (str(error) or "no answer")}
+            return {"snapshot": json.loads(text), "http_status": status}
+        return {"error": f"status {status}", "http_status": status}
+    except (NotSent, GiveBack) as error:
+        return {"error": f"it cannot be read: {error}", "code": "NOT_SENT"}
+    except (NoAnswer, ValueError) as error:
+        return {"error": "it cannot be read: " + (str(error) or "no answer"), "code": "EXECUTION_ERROR"}
 
 
 def observation_id(work, tool, step):
@@ -194,7 +196,8 @@ def execute(work):
             kept = isinstance(why, Refused) and why.code in ("lease-lost", "attempt-open")
             if lease.live() and not kept:  # with a code it can never run, and fails
                 never = isinstance(why, GiveBack) and why.code
-                console("POST", path + "/release", {"claim_id": claim, **({"code": never} if never else {})})
+                said = "".join(c for c in str(why) if c.isprintable()).encode()[:256].decode(errors="ignore")
+                console("POST", path + "/release", {"claim_id": claim, "reason": said, **({"code": never} if never else {})})
             raise
 
 

@@ -178,7 +178,8 @@ func TestExecutorInPython_TakesOnlyTheStepThatIsMissing(t *testing.T) {
 }
 
 // While something is slow it keeps its claim; what was claimed and is not what
-// was approved, or does not stand any more, it gives back unsent.
+// was approved, or does not stand any more, it gives back unsent, and says why;
+// what is not there is not run.
 func TestExecutorInPython_KeepsItsClaimAndSendsOnlyWhatWasApproved(t *testing.T) {
 	orSkipPython(t)
 	t.Parallel()
@@ -188,6 +189,7 @@ func TestExecutorInPython_KeepsItsClaimAndSendsOnlyWhatWasApproved(t *testing.T)
 	b.sweeping()
 	b.full("KEPT", 3)
 	other, fallen, slow := b.approved(tool, "KEPT-000001"), b.approved(tool, "KEPT-000002"), b.approved(tool, "KEPT-000003")
+	gone := b.approved(tool, "KEPT-000009")
 	rewritten := func(path, from, to string) fault {
 		return func(w http.ResponseWriter, r *http.Request, serve http.HandlerFunc) {
 			answer := httptest.NewRecorder()
@@ -218,10 +220,13 @@ func TestExecutorInPython_KeepsItsClaimAndSendsOnlyWhatWasApproved(t *testing.T)
 	b.eventually("both to be given back", func() bool {
 		return strings.Contains(p.log.String(), other.ID+" it is not what was approved: ['payload_hash']") && strings.Contains(p.log.String(), fallen.ID+" the confirmation does not stand")
 	})
-	for _, a := range []action.Action{b.get(other.ID), b.get(fallen.ID)} {
-		if len(a.Attempts) != 0 || b.sent(a.ExecutionKey) != 0 {
-			t.Errorf("%s", story(a))
+	for id, why := range map[string]string{other.ID: "it is not what was approved", fallen.ID: "the confirmation does not stand"} {
+		if a := b.get(id); len(a.Attempts) != 0 || b.sent(a.ExecutionKey) != 0 || !strings.HasPrefix(a.Stall.Why, why) {
+			t.Errorf("%s, %+v", story(a), a.Stall)
 		}
+	}
+	if a := b.ends(gone.ID, action.Conflict); len(a.Attempts) != 0 || !a.Gone() {
+		t.Errorf("an order that is not there: %s", story(a))
 	}
 	b.fail("claim", nil)
 	b.fail("verify", nil)
