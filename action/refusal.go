@@ -98,6 +98,13 @@ func AsRefusal(err error) *Refusal {
 	return Refuse(Internal, "Something went wrong on our side. Nothing is lost: repeat the request with the same key.").From(err)
 }
 
+// Refused reports whether err is a refusal that trying again does not change:
+// neither trouble that passes nor a fault of the console.
+func Refused(err error) bool {
+	var r *Refusal
+	return errors.As(err, &r) && r.Code != OutcomeUnknown && r.Code != Internal
+}
+
 // IsCode reports whether err is a refusal of the given kind.
 func IsCode(err error, code Code) bool {
 	var r *Refusal

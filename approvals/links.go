@@ -62,10 +62,8 @@ func (s *Service) MayFollow(ctx context.Context, a action.Action) (bool, error) 
 		return true, nil
 	}
 	err := s.stillFollows(ctx, a)
-	for _, code := range []action.Code{action.WrongState, action.VersionConflict, action.InvalidArgument, action.NotFound} {
-		if action.IsCode(err, code) {
-			return false, nil
-		}
+	if action.Refused(err) { // also when the other one cannot be read
+		return false, nil
 	}
 	return err == nil, err
 }

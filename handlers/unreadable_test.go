@@ -116,16 +116,53 @@ func TestWhatCannotBeReadStandsInEveryList(t *testing.T) {
 	olga.open("/actions/" + lost.ID).want(409)
 }
 
-// A whole page of work that cannot be read holds up no other.
+// instead proposes an action to replace another one, and has it approved.
+func (e *env) instead(of action.Action) action.Action {
+	e.T.Helper()
+	p := stage.Proposal(of.Tool, of.Target.ID, 106)
+	p.Links.Replaces = of.ID
+	return e.Approve(e.Propose(p), e.Mia)
+}
+
+// cancelled is an action that will not run.
+func (e *env) cancelled() action.Action {
+	e.T.Helper()
+	a := e.Propose(stage.Proposal(stage.SetPrice, stage.Product(), 105))
+	snap, err := e.Approvals.Cancel(context.Background(), e.Agent, a.ID, a.Version, "not wanted")
+	if err != nil {
+		e.T.Fatal(err)
+	}
+	return snap.Action
+}
+
+// What cannot be read, alone, a page of it or beside what is linked to it, and
+// what is linked to it, holds up no other work.
 func TestWorkGoesOnBehindWhatCannotBeRead(t *testing.T) {
 	e := newEnv(t)
+	lost := e.Confirmed(stage.SetPrice, stage.Product())
+	original := e.cancelled()
+	linked := e.instead(original)
+	var page []action.Action
 	for range 3 {
-		e.damage(newerEvent, e.Confirmed(stage.SetPrice, stage.Product()).ID)
+		page = append(page, e.Confirmed(stage.SetPrice, stage.Product()))
 	}
 	behind := e.Confirmed(stage.SetPrice, stage.Product())
-	found, _, err := e.DB.Work(context.Background(), approvals.WorkFilter{Viewer: people.Viewer{All: true}, Limit: 2})
-	if err != nil || len(found) != 1 || found[0].ID != behind.ID {
-		t.Errorf("found %d: %v", len(found), err)
+	for _, a := range append(page, lost, original) {
+		e.damage(newerEvent, a.ID)
+	}
+	for _, limit := range []int{1, 2, 3, 9} {
+		f := approvals.WorkFilter{Viewer: people.Viewer{All: true}, Executor: e.Executor.ID, Limit: limit}
+		found, _, err := e.DB.Work(context.Background(), f)
+		if err != nil || len(found) != min(limit, 2) || found[0].ID != linked.ID || limit > 1 && found[1].ID != behind.ID {
+			t.Errorf("of %d: found %d: %v", limit, len(found), err)
+		}
+		offered, _, err := e.inner.offered(context.Background(), f)
+		if err != nil || len(offered) != 1 || offered[0].ID != behind.ID {
+			t.Errorf("of %d: offered %d: %v", limit, len(offered), err)
+		}
+	}
+	if items := into[api.WorkList](e.get(people.RoleExecutor, "/v1/work").want(200)).Items; len(items) != 1 || items[0].ActionID != behind.ID {
+		t.Errorf("offered %+v", items)
 	}
 }
 

@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -226,7 +225,8 @@ func (w *where) mine(f approvals.QueueFilter, not string) {
 
 // Work returns actions that an executor should do something about, oldest
 // first. What could not be claimed now is left out, and takes nobody's place: what
-// is paused, has no budget left, or has to wait for another action.
+// is paused, has no budget left, or has to wait for another action, and what
+// cannot be read. Fewer than the limit are all that there are.
 func (db *DB) Work(ctx context.Context, f approvals.WorkFilter) ([]action.Action, time.Time, error) {
 	w := &where{conditions: []string{"a.work IS NOT NULL", "a.work_at <= (SELECT app_now())", "(a.due_at IS NULL OR a.due_at > (SELECT app_now()))"}}
 	w.add(`NOT (a.work IN ('execute', 'retry') AND (EXISTS (SELECT FROM pauses_of(a.tool, a.client_id, ?, a.scope))
@@ -247,25 +247,22 @@ func (db *DB) Work(ctx context.Context, f approvals.WorkFilter) ([]action.Action
 	}
 	w.args = append(w.args, f.Limit, f.After)
 	query := fmt.Sprintf("SELECT a.id FROM actions a %s AND a.id > $%d ORDER BY a.id LIMIT $%d", w.String(), len(w.args), len(w.args)-1)
+	var found []action.Action
 	for {
-		actions, now, err := db.listed(ctx, query, w.args)
-		if err != nil || len(actions) == 0 {
+		page, now, err := db.listed(ctx, query, w.args)
+		if err != nil {
 			return nil, now, err
 		}
-		whole := len(actions) == f.Limit
-		w.args[len(w.args)-1] = actions[len(actions)-1].ID
-		// An action may have moved on between its row and its events, and nobody can
-		// work on one that cannot be read.
-		actions = slices.DeleteFunc(actions, func(a action.Action) bool {
-			if a.Unreadable != nil {
-				return true
+		for _, a := range page {
+			// It may have moved on between its row and its events.
+			if work, from := a.NextWork(); a.Unreadable == nil && work != action.WorkNone && !from.After(now) && len(found) < f.Limit {
+				found = append(found, a)
 			}
-			work, from := a.NextWork()
-			return work == action.WorkNone || from.After(now)
-		})
-		if len(actions) > 0 || !whole {
-			return actions, now, nil
 		}
+		if len(page) < f.Limit || len(found) == f.Limit {
+			return found, now, nil
+		}
+		w.args[len(w.args)-1] = page[len(page)-1].ID
 	}
 }
 

@@ -19,11 +19,10 @@ var errMoved = errors.New("the action moved on")
 // with the reason, for a person: one action must not hold all others up.
 func (r *Reconciler) tellOrNote(ctx context.Context, s scales, j Joined, w *weighed, d *Difference) error {
 	err := r.tell(ctx, s, j, w, d)
-	var refusal *action.Refusal
-	if !errors.As(err, &refusal) || refusal.Code == action.OutcomeUnknown || refusal.Code == action.Internal {
+	if !action.Refused(err) {
 		return err // nothing, or trouble that passes
 	}
-	d.Untold = refusal.Detail
+	d.Untold = action.AsRefusal(err).Detail
 	if w.class == ClassMatched || w.class == ClassAwaiting {
 		w.class, w.why = ClassMismatch, DiffersUntold
 	}
