@@ -97,6 +97,9 @@ type Confirmation struct {
 	Revision  int       `json:"revision"`
 	At        time.Time `json:"at"`
 	ExpiresAt time.Time `json:"expires_at"`
+	// Voters are the people whose approval counted when it was given, each with
+	// every role that it could count for then. None where nobody had to approve.
+	Voters map[string][]string `json:"voters,omitempty"`
 }
 
 // Claim is an executor's hold on a confirmation.

@@ -1,5 +1,7 @@
 package action
 
+import "slices"
+
 func (c AddObservation) op() string { return "observe:" + c.Observation.ID }
 
 func (c AddObservation) again(_ Snapshot, left Event) error {
@@ -80,21 +82,12 @@ func (a Action) unsent() bool {
 	return a.State == Confirmed || a.State == Executing && len(a.Attempts) == 0
 }
 
-// short reports whether what was read now asks for more people than have
-// approved, each in the role they approved in: the object is not any more what
-// they decided on.
+// short reports whether what was read now asks for more people than the
+// confirmation rests on, each in any role that their approval could count for
+// when it was given: the object is not any more what they decided on.
 func (a Action) short(needs []Need) bool {
-	voters := map[string][]string{}
-	for _, d := range a.Decisions {
-		if !d.Approve || d.Revision != a.Revision {
-			continue
-		}
-		if stepUp(needs) && !d.StepUp {
-			return true
-		}
-		voters[d.By.ID] = []string{d.By.Role}
-	}
-	return !Met(needs, voters)
+	unproven := func(d Decision) bool { return !d.StepUp }
+	return stepUp(needs) && slices.ContainsFunc(a.Counted(), unproven) || !Met(needs, a.Confirmation.Voters)
 }
 
 // moved reports whether a reading shows another version than was approved.

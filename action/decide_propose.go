@@ -35,7 +35,7 @@ func (d *content) enter(s Snapshot, id, ref string) State {
 	d.ExpiresAt = &expires
 	d.ProposalHash = d.binding(id).Hash()
 	if !needsPeople(d.Needs) {
-		d.Confirmation = confirm(s, ref, d.Revision, d.Terms, expires)
+		d.Confirmation = confirm(s, ref, d.Revision, d.Terms, expires, nil)
 		return Confirmed
 	}
 	return Proposed

@@ -52,9 +52,11 @@ func (c Vote) decide(s Snapshot) (Transition, error) {
 			return Transition{}, Refuse(Forbidden, "This approval needs you to prove again who you are.").Because("step-up")
 		}
 		to = Proposed
-		if s.enough(c.By.ID, roles) {
+		voters := s.Approvals()
+		voters[c.By.ID] = roles
+		if Met(a.Needs, voters) {
 			to = Confirmed
-			d.Confirmation = confirm(s, c.Ref, a.Revision, a.Terms, *a.ExpiresAt)
+			d.Confirmation = confirm(s, c.Ref, a.Revision, a.Terms, *a.ExpiresAt, asked(a.Needs, voters))
 		}
 	}
 	return s.step(c.Op, c.By, KindDecided, to, d, textBody{Note: c.Note})
@@ -65,10 +67,11 @@ func (c Count) again(Snapshot, Event) error { return nil }
 
 func (c Count) decide(s Snapshot) (Transition, error) {
 	a := s.Action
-	if a.State != Proposed || !Met(a.Needs, s.Approvals()) {
+	voters := s.Approvals()
+	if a.State != Proposed || !Met(a.Needs, voters) {
 		return Transition{Next: a}, nil
 	}
-	d := counted{Confirmation: confirm(s, c.Ref, a.Revision, a.Terms, *a.ExpiresAt)}
+	d := counted{Confirmation: confirm(s, c.Ref, a.Revision, a.Terms, *a.ExpiresAt, asked(a.Needs, voters))}
 	return s.step("count:"+strconv.FormatInt(a.Version, 10), By{Kind: BySystem}, KindCounted, Confirmed, d, nil)
 }
 
@@ -95,13 +98,6 @@ func stepUp(needs []Need) bool {
 	return slices.ContainsFunc(needs, func(n Need) bool { return n.StepUp })
 }
 
-// enough reports whether the approvals so far and one more meet every need.
-func (s Snapshot) enough(by string, roles []string) bool {
-	voters := s.Approvals()
-	voters[by] = roles
-	return Met(s.Action.Needs, voters)
-}
-
 // Approvals returns the people whose approval of the current revision counts
 // now, with the roles it may count for. Somebody who lost their authority
 // since is not among them.
@@ -124,6 +120,13 @@ func Met(needs []Need, voters map[string][]string) bool { return Missing(needs, 
 // Missing returns how many more approvals are needed at least, when every
 // person counts once: needs and people are matched one to one.
 func Missing(needs []Need, voters map[string][]string) int {
+	_, missing := seat(needs, voters)
+	return missing
+}
+
+// seat gives as many of the needed approvals as can be each a voter of its role:
+// by person the role they are counted for, and how many are left.
+func seat(needs []Need, voters map[string][]string) (roles map[string]string, missing int) {
 	var seats []string
 	for _, n := range needs {
 		for range n.Approvals {
@@ -145,19 +148,54 @@ func Missing(needs []Need, voters map[string][]string) int {
 		}
 		return false
 	}
-	missing := len(seats)
 	for _, person := range slices.Sorted(maps.Keys(voters)) {
-		if place(person, map[int]bool{}) {
-			missing--
+		place(person, map[int]bool{})
+	}
+	roles = map[string]string{}
+	for i, person := range taken {
+		if person == "" {
+			missing++
+		} else {
+			roles[person] = seats[i]
 		}
 	}
-	return missing
+	return roles, missing
 }
 
-func confirm(s Snapshot, ref string, revision int, terms Terms, expires time.Time) *Confirmation {
+// Counted returns the approvals that the confirmation rests on, in the order
+// they were given: of each who gave it, in the role that it was counted for.
+// None before there is a confirmation, or where nobody had to approve.
+func (a Action) Counted() []Decision {
+	if a.Confirmation == nil {
+		return nil
+	}
+	roles, _ := seat(a.Needs, a.Confirmation.Voters)
+	var found []Decision
+	for _, d := range a.Decisions {
+		if a.Confirmation.Voters[d.By.ID] == nil || d.Revision != a.Confirmation.Revision {
+			continue
+		}
+		if role, seated := roles[d.By.ID]; seated {
+			d.By.Role = role
+		}
+		found = append(found, d)
+	}
+	return found
+}
+
+// asked leaves out who has no role by now that is asked for.
+func asked(needs []Need, voters map[string][]string) map[string][]string {
+	voters = maps.Clone(voters)
+	maps.DeleteFunc(voters, func(_ string, roles []string) bool {
+		return !slices.ContainsFunc(needs, func(n Need) bool { return n.Approvals > 0 && slices.Contains(roles, n.Role) })
+	})
+	return voters
+}
+
+func confirm(s Snapshot, ref string, revision int, terms Terms, expires time.Time, voters map[string][]string) *Confirmation {
 	until := clip(s.Now.Add(terms.ConfirmationTTL))
 	if expires.Before(until) {
 		until = expires
 	}
-	return &Confirmation{Ref: ref, Revision: revision, At: s.Now, ExpiresAt: until}
+	return &Confirmation{Ref: ref, Revision: revision, At: s.Now, ExpiresAt: until, Voters: voters}
 }

@@ -88,6 +88,63 @@ func TestReport13_ARevokedApproverDoesNotCount(t *testing.T) {
 	}
 }
 
+// What is read before the run is held against those whose approvals were counted,
+// in every role that they could count for, and against nobody else.
+func TestReport12_TheApprovalsThatCountedStandBeforeTheRun(t *testing.T) {
+	one := func(role string) Need { return Need{Role: role, Approvals: 1} }
+	lea := By{Kind: ByPerson, ID: "per_lea", Name: "Lea", Role: "support"}
+	for name, c := range map[string]struct {
+		asked, read []Need
+		roles       map[string][]string // at the last approval
+		given       []By
+		to          State
+		counted     []string
+	}{
+		"the same, one of them in another role": {[]Need{one("support"), one("manager")}, []Need{one("support"), one("manager")},
+			map[string][]string{mia.ID: {"support", "manager"}, ben.ID: {"support"}}, []By{mia, ben}, Executing, []string{"Mia as manager", "Ben as support"}},
+		"one of them in her other role": {[]Need{one("support")}, []Need{one("manager")},
+			map[string][]string{mia.ID: {"support", "manager"}}, []By{mia}, Executing, []string{"Mia as support"}},
+		"a role that nobody had": {[]Need{one("support")}, []Need{one("manager")},
+			map[string][]string{mia.ID: {"support"}}, []By{mia}, Conflict, []string{"Mia as support"}},
+		"one more, and one who had lost it": {[]Need{{Role: "support", Approvals: 2}}, []Need{{Role: "support", Approvals: 3}},
+			map[string][]string{ben.ID: {"support"}, lea.ID: {"support"}}, []By{mia, ben, lea}, Conflict, []string{"Ben as support", "Lea as support"}},
+		"a role that one who had lost it has since": {[]Need{{Role: "support", Approvals: 2}}, []Need{{Role: "support", Approvals: 2}, one("manager")},
+			map[string][]string{mia.ID: {"manager"}, ben.ID: {"support"}, lea.ID: {"support"}}, []By{lea, mia, ben}, Conflict, []string{"Lea as support", "Ben as support"}},
+		"the same, and one who had lost it": {[]Need{{Role: "support", Approvals: 2}}, []Need{{Role: "support", Approvals: 2}},
+			map[string][]string{ben.ID: {"support"}, lea.ID: {"support"}}, []By{mia, ben, lea}, Executing, []string{"Ben as support", "Lea as support"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLife(t)
+			l.needs, l.terms.Before = c.asked, "catalog.get_product"
+			l.proposed()
+			if len(l.a.Counted()) != 0 {
+				t.Errorf("counted before anybody was asked: %v", l.a.Counted())
+			}
+			for i, by := range c.given {
+				if l.authority = c.roles; !slices.Contains(c.roles[by.ID], by.Role) { // lost it after this
+					l.authority = map[string][]string{by.ID: {by.Role}}
+				}
+				to := Proposed
+				if i == len(c.given)-1 {
+					to = Confirmed
+				}
+				l.do(l.vote(by, true), to)
+			}
+			var counted []string
+			for _, d := range l.a.Counted() {
+				counted = append(counted, d.By.Name+" as "+d.By.Role)
+			}
+			if !slices.Equal(counted, c.counted) {
+				t.Errorf("counted are %q", counted)
+			}
+			l.do(l.claim(executor, "c1"), Executing)
+			l.needs = c.read
+			l.do(l.reading("", HoldsUnknown), c.to)
+			l.check()
+		})
+	}
+}
+
 func TestWhoMayDecide(t *testing.T) {
 	l := newLife(t).proposed()
 	for name, authority := range map[string]map[string][]string{"nobody": nil, "no role": {mia.ID: {}}, "somebody else": {ben.ID: {"support"}}} {

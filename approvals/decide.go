@@ -247,13 +247,11 @@ func standing(a action.Action, persons []people.Person, subject people.Subject, 
 	return st
 }
 
-// approvers are who approved the revision that was confirmed.
+// approvers are those on whose approval the confirmation rests.
 func approvers(a action.Action) map[string]bool {
 	found := map[string]bool{}
-	for _, d := range a.Decisions {
-		if d.Approve && d.Revision == a.Confirmation.Revision {
-			found[d.By.ID] = true
-		}
+	for _, d := range a.Counted() {
+		found[d.By.ID] = true
 	}
 	return found
 }

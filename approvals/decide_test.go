@@ -2,6 +2,7 @@ package approvals_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"countersign/action"
@@ -112,9 +113,12 @@ func TestReport13_AnApproverWithoutAuthorityNoLongerCounts(t *testing.T) {
 			if a = s.Approve(a, ada); a.State != action.Confirmed {
 				t.Fatalf("%s with two approvals that count", a.State)
 			}
+			if named := approvers(t, s, a); !slices.Equal(named, []string{s.Ken.ID + " support", ada.ID + " support"}) {
+				t.Errorf("the token names %q", named)
+			}
 			s.Grant(ada, people.Grants{Roles: []string{people.RoleOps}})
 			standing, err = s.Approvals.Standing(background(), a, nil)
-			if err != nil || standing.Given != 2 || standing.Missing != 0 || !standing.Counting[ada.ID] {
+			if err != nil || standing.Given != 2 || standing.Missing != 0 || !standing.Counting[ada.ID] || standing.Counting[s.Mia.ID] {
 				t.Errorf("what was enough when it was confirmed is now %+v, %v", standing, err)
 			}
 		})
@@ -136,6 +140,9 @@ func TestReport12_OnePersonWithTwoRolesCountsOnce(t *testing.T) {
 	// Whichever of the two seats is left, somebody with that role fills it.
 	if a = s.Approve(a, s.Mia); a.State != action.Confirmed {
 		t.Errorf("%s after the second person", a.State)
+	}
+	if named := approvers(t, s, a); !slices.Equal(named, []string{both.ID + " finance", s.Mia.ID + " support"}) {
+		t.Errorf("the token names %q", named)
 	}
 	b := s.Approve(s.Propose(stage.Proposal(stage.TwoRoles, stage.Product(), 105)), both, s.Person("fin", "finance"))
 	if b.State != action.Confirmed {

@@ -36,7 +36,7 @@ func boundColumns() map[string]string {
 func freeColumns() []string {
 	return []string{"id", "create_op", "scope", "task_id", "content_version", "created_at", "updated_at", "work", "work_at", "roles", "deciders",
 		"claimed_by", "open_attempt", "block", "links", "refs", "key_until", "needs_person", "partly",
-		"case_id", "case_why", "case_since", "case_pending", "case_closed_at", "reads", "writes", "writing", "task_look"}
+		"case_id", "case_why", "case_since", "case_moved_at", "case_pending", "case_closed_at", "reads", "writes", "writing", "task_look"}
 }
 
 // Report 1: what runs is what was approved, whoever changed what is stored.

@@ -206,10 +206,8 @@ func boundOf(a action.Action) bound {
 	out := bound{ActionID: a.ID, Revision: a.Confirmation.Revision, Tool: a.Tool, ToolVersion: a.ToolVersion, Actor: a.Actor.ID,
 		TargetType: b.TargetType, TargetID: b.TargetID, ObjectVersion: a.ObjectVersion, PayloadHash: a.PayloadHash,
 		ProposalHash: a.ProposalHash, ExecutionKey: a.ExecutionKey, Approvals: []boundApproval{}}
-	for _, d := range a.Decisions {
-		if d.Approve && d.Revision == a.Confirmation.Revision {
-			out.Approvals = append(out.Approvals, boundApproval{Person: d.By.ID, Role: d.By.Role, At: d.At.UTC().Format(time.RFC3339)})
-		}
+	for _, d := range a.Counted() {
+		out.Approvals = append(out.Approvals, boundApproval{Person: d.By.ID, Role: d.By.Role, At: d.At.UTC().Format(time.RFC3339)})
 	}
 	return out
 }

@@ -2,8 +2,10 @@ package approvals_test
 
 import (
 	"context"
+	"encoding/json"
 	"testing"
 
+	"countersign/action"
 	"countersign/approvals"
 	"countersign/store"
 	"countersign/store/stage"
@@ -83,6 +85,30 @@ func TestTokensOutliveARotation(t *testing.T) {
 	} else if _, err := parsed.Verify(set.Key(h.KeyID)[0]); err != nil {
 		t.Errorf("it does not verify: %v", err)
 	}
+}
+
+// approvers are whom an action's token names, with the role of each.
+func approvers(t *testing.T, s *stage.Stage, a action.Action) []string {
+	t.Helper()
+	token, err := s.Approvals.Signer().Token(background(), a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parsed, err := jose.ParseSignedCompact(token, []jose.SignatureAlgorithm{jose.EdDSA})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var claims struct {
+		Approvals []struct{ Person, Role string }
+	}
+	if err := json.Unmarshal(parsed.UnsafePayloadWithoutVerification(), &claims); err != nil {
+		t.Fatal(err)
+	}
+	var named []string
+	for _, p := range claims.Approvals {
+		named = append(named, p.Person+" "+p.Role)
+	}
+	return named
 }
 
 func TestAnotherSecretOpensNoKeys(t *testing.T) {

@@ -108,9 +108,18 @@ func (v actionView) who() web.Who {
 	w := web.Who{For: actorText(v.a.Actor), AskedBy: web.Outside(v.a.Client.Name), Reason: web.Outside(v.a.Reason), Task: v.task, Unasked: v.unasked()}
 	for _, d := range v.a.Decisions {
 		w.Decisions = append(w.Decisions, web.Decision{By: web.Outside(d.By.Name), Approve: d.Approve, Role: d.By.Role, Method: d.By.Method,
-			ReasonCode: d.ReasonCode, Note: web.Outside(d.Note), At: d.At, Void: d.Revision != v.a.Revision})
+			ReasonCode: d.ReasonCode, Note: web.Outside(d.Note), At: d.At, Void: d.Revision != v.a.Revision, Lost: d.Approve && v.lost(d)})
 	}
 	return w
+}
+
+// lost reports whether an approval does not count: now, while more are asked for,
+// and after that when it was confirmed.
+func (v actionView) lost(d action.Decision) bool {
+	if v.a.Confirmation != nil {
+		return v.a.Confirmation.Voters[d.By.ID] == nil
+	}
+	return v.standing.Counting != nil && !v.standing.Counting[d.By.ID]
 }
 
 // unasked is why nobody was asked for this content, "" when somebody had to be.

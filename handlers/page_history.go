@@ -244,7 +244,7 @@ func (s *server) historyLine(r *http.Request, c caller, a action.Action, now tim
 	}
 	var deciders []string
 	for _, d := range a.Decisions {
-		if d.Revision == a.Revision {
+		if d.Revision == a.Revision && !(d.Approve && (actionView{a: a}).lost(d)) {
 			word := "approved: "
 			if !d.Approve {
 				word = "rejected: "

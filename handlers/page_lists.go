@@ -44,7 +44,7 @@ func historyRowOf(ctx context.Context, t *rule.Tool, a action.Action, now time.T
 	row := web.HistoryRow{ID: a.ID, At: a.CreatedAt, Effect: effectOf(t.Contract, lang, a.Payload), Measure: measureOf(ctx, lang, t, a),
 		Status: v.status(), For: actorText(a.Actor), Tool: web.Outside(a.Tool)}
 	for _, d := range v.who().Decisions {
-		if !d.Void {
+		if !d.Void && !d.Lost {
 			row.Decisions = append(row.Decisions, d)
 		}
 	}

@@ -130,10 +130,6 @@ func payloadFor(c caller, a action.Action, k *contract.Contract) json.RawMessage
 
 func approvalsOf(a action.Action, st approvals.Standing) api.Approvals {
 	out := api.Approvals{Required: st.Required, Given: st.Given, Eligible: len(st.Eligible), Decisions: []api.Decision{}}
-	settled := a.Confirmation != nil // it was enough then, whatever became of those people since
-	if settled {
-		out.Given = out.Required
-	}
 	for _, d := range a.Decisions {
 		decision := "reject"
 		if d.Approve {
@@ -141,7 +137,7 @@ func approvalsOf(a action.Action, st approvals.Standing) api.Approvals {
 		}
 		out.Decisions = append(out.Decisions, api.Decision{Person: d.By.ID, Name: d.By.Name, Decision: decision, Revision: d.Revision,
 			Role: d.By.Role, Method: d.By.Method, ReasonCode: orNull(d.ReasonCode), Reason: orNull(d.Note), At: d.At.UTC(),
-			Counts: d.Approve && d.Revision == a.Revision && (settled || st.Counting[d.By.ID])})
+			Counts: d.Approve && d.Revision == a.Revision && st.Counting[d.By.ID]})
 	}
 	return out
 }

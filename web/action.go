@@ -71,6 +71,7 @@ type Decision struct {
 	Note       Text
 	At         time.Time
 	Void       bool // on an earlier revision
+	Lost       bool // an approval that does not count, because its giver may not decide any more, or could not when it was confirmed
 }
 
 // Why explains who decides and what the viewer counts as.

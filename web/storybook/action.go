@@ -51,7 +51,8 @@ func actionStories() []Story {
 		{"decide-long", func(l web.Lang) templ.Component { return web.ActionView(frame(l, web.Approvals), long(l)) }},
 		{"decide-two", page(func(p *web.ActionPage, _ *web.Frame, _ web.Lang) {
 			p.Why = web.Why{Rules: []web.Rule{{Role: "support", Count: 2, StepUp: true, When: web.Outside("payload.new_price > before.price * 1.5")}, {Role: "finance", Count: 1}}, Required: 3, Given: 1, You: web.StandApproved, Roles: []string{"support"}, Can: []web.Text{web.Outside("Mia Chen"), web.Outside("Tom Okafor")}}
-			p.Who.Decisions = []web.Decision{{By: web.Outside("Ana Ruiz"), Approve: true, Role: "support", Method: "password", Note: web.Outside("Checked."), At: at(14, 3, 2)}}
+			p.Who.Decisions = []web.Decision{{By: web.Outside("Jo Reyes"), Approve: true, Role: "support", Method: "link", At: at(14, 2, 40), Lost: true},
+				{By: web.Outside("Ana Ruiz"), Approve: true, Role: "support", Method: "password", Note: web.Outside("Checked."), At: at(14, 3, 2)}}
 			p.Bar = web.Bar{Kind: web.BarApproved, At: at(14, 3, 2)}
 		})},
 		{"decide-not-there", page(func(p *web.ActionPage, _ *web.Frame, l web.Lang) {
