@@ -90,18 +90,6 @@ type Decision struct {
 	At           time.Time `json:"-"`
 }
 
-// Confirmation is what enough decisions become: a reference that an executor
-// may claim once before it expires.
-type Confirmation struct {
-	Ref       string    `json:"ref"`
-	Revision  int       `json:"revision"`
-	At        time.Time `json:"at"`
-	ExpiresAt time.Time `json:"expires_at"`
-	// Voters are the people whose approval counted when it was given, each with
-	// every role that it could count for then. None where nobody had to approve.
-	Voters map[string][]string `json:"voters,omitempty"`
-}
-
 // Claim is an executor's hold on a confirmation.
 type Claim struct {
 	ID         string    `json:"id"`

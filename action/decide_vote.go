@@ -10,6 +10,18 @@ import (
 // DefaultRole decides where a contract says nothing.
 const DefaultRole = "support"
 
+// Confirmation is what enough decisions become: a reference that an executor
+// may claim once before it expires.
+type Confirmation struct {
+	Ref       string    `json:"ref"`
+	Revision  int       `json:"revision"`
+	At        time.Time `json:"at"`
+	ExpiresAt time.Time `json:"expires_at"`
+	// Voters are the people whose approval counted when it was given, each with
+	// every role that it could count for then. None where nobody had to approve.
+	Voters map[string][]string `json:"voters,omitempty"`
+}
+
 func (c Vote) op() string { return c.Op }
 
 func (c Vote) again(_ Snapshot, left Event) error {

@@ -86,36 +86,83 @@ func TestReport13_AuthorityIsJudgedWhereTheDecisionIsWritten(t *testing.T) {
 }
 
 // Who loses their authority and has it back counts again, and what that makes
-// enough is confirmed although nobody is left to decide.
+// enough is confirmed although nobody is left to decide: whatever was read of it
+// meanwhile, whatever stands before it, and however the change and a decision
+// have overtaken each other.
 func TestReport13_ApprovalsThatCountAgainConfirm(t *testing.T) {
 	s := set(t)
-	recount := func() {
+	db := owner(t, s)
+	recount := func() error { return s.Approvals.Recount(background(), 1) }
+	waiting := func() int {
 		t.Helper()
-		if err := s.Approvals.Recount(background(), s.DB.Recountable, 10); err != nil {
+		found, err := s.DB.Recounts(background(), 0, 100)
+		if err != nil {
 			t.Fatal(err)
 		}
+		return len(found)
 	}
-	a := s.Approve(s.Propose(stage.Proposal(stage.BigPrice, stage.Product(), 105)), s.Mia)
-	other := s.Approve(s.Propose(stage.Proposal(stage.BigPrice, stage.Product(), 105)), s.Ken)
+	propose := func() action.Action {
+		return s.Propose(stage.Proposal(stage.BigPrice, stage.Product(), 105))
+	}
+	damaged, other, a := s.Approve(propose(), s.Mia), s.Approve(propose(), s.Mia), s.Approve(propose(), s.Mia)
+	tamper(t, db, `UPDATE events SET data = '{' WHERE subject = $1 AND version = 1`, damaged.ID)
 	s.Grant(s.Mia, people.Grants{Roles: []string{people.RoleOps}})
 	if a = s.Approve(a, s.Ken); a.State != action.Proposed {
 		t.Fatalf("%s with one approval that counts", a.State)
 	}
-	recount()
-	if now := s.Read(a.ID); now.Version != a.Version {
-		t.Errorf("confirmed with one approval that counts: %s", now.State)
+	if err := recount(); err == nil {
+		t.Error("nothing is said of one that cannot be read")
+	}
+	if now := s.Read(a.ID); now.Version != a.Version || waiting() != 1 {
+		t.Errorf("%s with one approval that counts, %d are looked at again", now.State, waiting())
 	}
 	s.Grant(s.Mia, people.Grants{Roles: []string{people.RoleSupport}})
+	_, err := s.Triage.Observe(background(), s.Executor, a.ID, triage.Observation{ID: action.NewID("obs"), Tool: stage.ReadPrice, Snapshot: []byte(`{"price":100}`), ObservedAt: time.Now()})
+	if err != nil {
+		t.Fatal(err)
+	}
 	recount()
 	recount()
-	if a = s.Read(a.ID); a.State != action.Confirmed || a.Confirmation == nil || s.Count(a.ID, action.KindCounted) != 1 {
+	if a = s.Read(a.ID); a.State != action.Confirmed || s.Count(a.ID, action.KindCounted) != 1 {
 		t.Fatalf("%s, %q", a.State, s.Kinds(a.ID))
 	}
-	if due, err := s.DB.Recountable(background(), 10); err != nil || len(due) != 0 {
-		t.Errorf("%q would be counted again, %v", due, err)
+	if named := approvers(t, s, a); len(named) != 2 {
+		t.Errorf("the token names %q", named)
 	}
-	if other = s.Read(other.ID); other.State != action.Proposed {
-		t.Errorf("another one is %s", other.State)
+	if other = s.Read(other.ID); other.State != action.Proposed || waiting() != 1 {
+		t.Errorf("another one is %s, %d are looked at again", other.State, waiting())
 	}
 	s.Claim(a)
+
+	b := s.Approve(s.Propose(stage.Proposal(stage.TwoRoles, stage.Product(), 105)), s.Ken)
+	tx, err := db.Begin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.Exec(`SELECT FROM persons WHERE id = $1 FOR SHARE`, s.Mia.ID); err != nil {
+		t.Fatal(err)
+	}
+	granted := make(chan error, 1)
+	go func() {
+		_, err := s.People.SetGrants(background(), stage.System("both"), s.Mia.ID, people.Grants{Roles: []string{people.RoleSupport, "finance"}})
+		granted <- err
+	}()
+	for blocked := 0; blocked == 0; time.Sleep(5 * time.Millisecond) {
+		if err := db.QueryRow(`SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`).Scan(&blocked); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if b = s.Approve(b, s.Mia); b.State != action.Proposed {
+		t.Fatalf("%s by two of one role", b.State)
+	}
+	if err := tx.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-granted; err != nil {
+		t.Fatal(err)
+	}
+	recount()
+	if b = s.Read(b.ID); b.State != action.Confirmed {
+		t.Errorf("%s, after a decision that the change of who gave it had to wait for", b.State)
+	}
 }

@@ -110,28 +110,38 @@ func (s *Service) voters(ctx context.Context, snap *action.Snapshot, subject peo
 	return nil
 }
 
-// Recount confirms proposals whose approvals are enough without another one, at
-// most limit of those that changed names: somebody who had approved lost their
-// authority, and has it back.
-func (s *Service) Recount(ctx context.Context, changed func(context.Context, int) ([]string, error), limit int) error {
-	ids, err := changed(ctx, limit)
+// Recount confirms proposals whose approvals are enough without another one:
+// somebody who had approved lost their authority, and has it back. It looks at
+// all that are to be counted anew, batch at a time. One that cannot be counted
+// keeps no other waiting, and is looked at again.
+func (s *Service) Recount(ctx context.Context, batch int) error {
+	var failed []error
+	for after := int64(0); ; {
+		found, err := s.directory.Recounts(ctx, after, batch)
+		if err != nil || len(found) == 0 {
+			return errors.Join(append(failed, err)...)
+		}
+		for _, r := range found {
+			after = r.Serial
+			if err := s.recount(ctx, r); err != nil {
+				failed = append(failed, fmt.Errorf("counting the approvals of %s: %w", r.ActionID, err))
+			}
+		}
+	}
+}
+
+func (s *Service) recount(ctx context.Context, r Recount) error {
+	_, err := action.Change(ctx, s.ledger, r.ActionID, func(snap action.Snapshot) (action.Command, error) {
+		owner, err := s.owner(ctx, snap.Action.Client.ID)
+		if err != nil {
+			return nil, err
+		}
+		return action.Count{Ref: action.NewRef()}, s.voters(ctx, &snap, SubjectOf(snap.Action, owner), "")
+	})
 	if err != nil {
 		return err
 	}
-	var failed []error
-	for _, id := range ids {
-		_, err := action.Change(ctx, s.ledger, id, func(snap action.Snapshot) (action.Command, error) {
-			owner, err := s.owner(ctx, snap.Action.Client.ID)
-			if err != nil {
-				return nil, err
-			}
-			return action.Count{Ref: action.NewRef()}, s.voters(ctx, &snap, SubjectOf(snap.Action, owner), "")
-		})
-		if err != nil {
-			failed = append(failed, fmt.Errorf("counting the approvals of %s: %w", id, err))
-		}
-	}
-	return errors.Join(failed...)
+	return s.directory.Recounted(ctx, r)
 }
 
 // asked returns those of the roles that the action asks approvals of.

@@ -28,11 +28,22 @@ type Ledger interface {
 	OpenProposals(ctx context.Context, client string) (int, error)
 }
 
+// Recount is a proposal whose approvals may be enough since somebody who decided
+// on it was changed. Serial is one more with every such change.
+type Recount struct {
+	ActionID string `db:"action_id"`
+	Serial   int64  `db:"serial"`
+}
+
 // Directory knows the people, by id and all of them.
 type Directory interface {
 	Person(ctx context.Context, id string) (people.Person, error)
 	Persons(ctx context.Context) ([]people.Person, error)
 	Client(ctx context.Context, id string) (people.Client, error)
+	// Recounts returns what is to be counted anew, by serial after one.
+	Recounts(ctx context.Context, after int64, limit int) ([]Recount, error)
+	// Recounted removes one, unless it has another serial by now.
+	Recounted(ctx context.Context, r Recount) error
 }
 
 // Service runs the commands of this package.

@@ -15,11 +15,33 @@ CREATE TABLE persons (
     password_hash text, -- argon2id; none: one-time links only
     epoch         integer     NOT NULL, -- sessions and links of another epoch are over
     created_at    timestamptz NOT NULL,
-    changed_at    timestamptz NOT NULL,
     disabled_at   timestamptz,
     CONSTRAINT persons_username UNIQUE (username)
 );
 REVOKE DELETE ON persons FROM countersign_app;
+
+-- recounts are proposals whose approvals may be enough since somebody who decided
+-- on them was changed. serial is of the latest change: whoever has counted removes
+-- only what stood there before.
+CREATE TABLE recounts (
+    action_id text   PRIMARY KEY,
+    serial    bigint GENERATED ALWAYS AS IDENTITY UNIQUE
+);
+
+-- recount_decided_by notes every proposal that a person has decided on. It is
+-- called once the person's row is locked and looks anew then, so that it sees the
+-- decisions which that lock was waiting for.
+-- +goose StatementBegin
+CREATE FUNCTION recount_decided_by(person text) RETURNS text
+    LANGUAGE plpgsql VOLATILE AS $$
+BEGIN
+    INSERT INTO recounts (action_id)
+    SELECT a.id FROM actions a WHERE a.state = 'proposed' AND a.deciders <> '{}' AND person = ANY (a.deciders) ORDER BY a.id
+    ON CONFLICT (action_id) DO UPDATE SET serial = DEFAULT;
+    RETURN person;
+END
+$$;
+-- +goose StatementEnd
 
 -- Somebody can always administer: the last enabled admin stays one. Two admins
 -- who would disable each other at once wait here for each other, and the second

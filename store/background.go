@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"sync"
 	"time"
+
+	"countersign/approvals"
 )
 
 // pulse tells waiting readers of this process that something was written.
@@ -86,14 +88,17 @@ func (db *DB) held(ctx context.Context, name string, ticker *time.Ticker, work f
 	}
 }
 
-// Recountable returns proposals that somebody has decided on whose authority may
-// have come back since: within the hour.
-func (db *DB) Recountable(ctx context.Context, limit int) ([]string, error) {
-	var ids []string
-	err := db.selectAll(ctx, &ids, `
-SELECT a.id FROM actions a
-WHERE a.state = 'proposed' AND a.deciders <> '{}' AND EXISTS (
-    SELECT FROM persons p WHERE p.id = ANY (a.deciders) AND p.changed_at > a.updated_at AND p.changed_at > (SELECT app_now()) - interval '1 hour')
-ORDER BY a.id LIMIT $1`, limit)
-	return ids, err
+// Recounts returns proposals whose approvals may be enough since somebody who
+// decided on them was changed, by serial after one.
+func (db *DB) Recounts(ctx context.Context, after int64, limit int) ([]approvals.Recount, error) {
+	var found []approvals.Recount
+	err := db.selectAll(ctx, &found, `
+SELECT action_id, serial FROM recounts WHERE serial > $1 ORDER BY serial LIMIT $2`, after, limit)
+	return found, err
+}
+
+// Recounted removes what was counted, unless somebody was changed since.
+func (db *DB) Recounted(ctx context.Context, r approvals.Recount) error {
+	_, err := db.saved(ctx, `DELETE FROM recounts WHERE action_id = $1 AND serial = $2 RETURNING action_id`, r.ActionID, r.Serial)
+	return err
 }

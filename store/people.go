@@ -72,8 +72,8 @@ func (db *DB) Persons(ctx context.Context) ([]people.Person, error) {
 
 const insertPersonSQL = `
 WITH p AS (
-    INSERT INTO persons (id, version, username, name, roles, tools, scopes, actors, lang, zone, password_hash, epoch, created_at, changed_at)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $13)
+    INSERT INTO persons (id, version, username, name, roles, tools, scopes, actors, lang, zone, password_hash, epoch, created_at)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
     ON CONFLICT DO NOTHING
     RETURNING id),
 e AS (
@@ -84,9 +84,11 @@ SELECT id FROM p`
 const updatePersonSQL = `
 WITH p AS (
     UPDATE persons SET version = $2, name = $3, roles = $4, tools = $5, scopes = $6, actors = $7, lang = $8, zone = $9,
-        password_hash = coalesce($10, password_hash), epoch = $11, disabled_at = $12, changed_at = $24
+        password_hash = coalesce($10, password_hash), epoch = $11, disabled_at = $12
     WHERE id = $1 AND version = $2 - 1
     RETURNING id),
+r AS MATERIALIZED (
+    SELECT recount_decided_by(p.id) AS id FROM p),
 s AS (
     DELETE FROM sessions USING p WHERE sessions.person_id = p.id AND sessions.epoch < $11),
 d AS (
@@ -97,10 +99,11 @@ l AS (
 e AS (
     INSERT INTO events (subject, version, op, kind, by_kind, by_id, by_name, by_role, by_method, from_state, to_state, at, data)
     SELECT $16, $2, $17, $18, $19, $20, $21, $22, $23, '', '', $24, $25 FROM p)
-SELECT id FROM p`
+SELECT id FROM r`
 
-// SavePerson writes a person, the event that says why, a new link, and the end
-// of the sessions and links of earlier epochs, in one statement. False means
+// SavePerson writes a person, the event that says why, a new link, the end of the
+// sessions and links of earlier epochs, and which approvals are to be counted
+// anew, in one statement. False means
 // that the version moved, or that the username is taken.
 func (db *DB) SavePerson(ctx context.Context, c people.PersonChange) (bool, error) {
 	p, e := c.Person, c.Event

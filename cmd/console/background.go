@@ -40,7 +40,7 @@ func startBackground(db *database, service *approvals.Service, outcomes *triage.
 		return action.Sweep(ctx, db.DB, db.Due, sweepBatch)
 	})
 	loop("count approvals", recountEvery, func(ctx context.Context) error {
-		return service.Recount(ctx, db.Recountable, sweepBatch)
+		return service.Recount(ctx, sweepBatch)
 	})
 	loop("conclude", time.Second, outcomes.Conclude)
 	loop("sweep tasks", time.Second, func(ctx context.Context) error {
