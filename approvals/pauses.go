@@ -2,6 +2,7 @@ package approvals
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"time"
 
@@ -74,29 +75,32 @@ type ClientLedger interface {
 
 // CancelOpenOf cancels every action of a client that has not run, and tells how
 // many. Pause the client first: it may go on proposing. once names the command:
-// giving it again cancels what was left.
+// giving it again cancels what was left. StaleRevision when some cannot be
+// cancelled, because they cannot be read; all others are.
 func CancelOpenOf(ctx context.Context, l ClientLedger, once, client, reason string, by action.By) (cancelled int, err error) {
 	return cancelAll(ctx, l, func(after string) ([]string, error) { return l.OpenOfClient(ctx, client, after, 100) },
 		action.Cancel{Op: "cancel-open:" + once, By: by, Reason: reason})
 }
 
 // cancelAll cancels every action that open names, a few after an id, and tells
-// how many. Those that have run meanwhile are left alone.
+// how many. Those that have run meanwhile are left alone, and one that cannot be
+// cancelled keeps no other from it.
 func cancelAll(ctx context.Context, l action.Ledger, open func(after string) ([]string, error), cancel action.Cancel) (cancelled int, err error) {
-	for after := ""; ; {
-		ids, err := open(after)
-		if err != nil || len(ids) == 0 {
-			return cancelled, err
+	var left []string
+	err = action.Each(ctx, open, func(id string) error {
+		_, err := action.Change(ctx, l, id, func(action.Snapshot) (action.Command, error) { return cancel, nil })
+		switch {
+		case err == nil:
+			cancelled++
+		case !action.IsCode(err, action.WrongState) && !action.IsCode(err, action.ExpiredCode):
+			left = append(left, id)
+			return fmt.Errorf("cancelling %s: %w", id, err)
 		}
-		for _, id := range ids {
-			_, err := action.Change(ctx, l, id, func(action.Snapshot) (action.Command, error) { return cancel, nil })
-			switch {
-			case err == nil:
-				cancelled++
-			case !action.IsCode(err, action.WrongState) && !action.IsCode(err, action.ExpiredCode):
-				return cancelled, err
-			}
-		}
-		after = ids[len(ids)-1]
+		return nil
+	})
+	if len(left) > 0 && action.Refused(err) {
+		err = action.Refuse(action.StaleRevision, fmt.Sprintf("%d cancelled, %d not, the first of which is %s: what is stored of them does not belong together. Tell whoever runs this console.", cancelled, len(left), left[0])).
+			Because("left").With("cancelled", fmt.Sprint(cancelled)).With("left", fmt.Sprint(len(left))).With("action", left[0]).From(err)
 	}
+	return cancelled, err
 }

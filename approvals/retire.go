@@ -13,6 +13,8 @@ const (
 )
 
 // Retire takes a tool out of use, and cancels its open actions or leaves them.
+// StaleRevision when some cannot be cancelled, because they cannot be read; the
+// tool is out of use then, and all others are cancelled.
 func (s *Service) Retire(ctx context.Context, name, openActions string, by action.By) error {
 	if openActions != KeepOpen && openActions != CancelOpen {
 		return action.Refuse(action.InvalidArgument, "Say what happens to open actions.").At("/open_actions", `must be "keep" or "cancel"`)
@@ -23,24 +25,7 @@ func (s *Service) Retire(ctx context.Context, name, openActions string, by actio
 	if openActions == KeepOpen {
 		return nil
 	}
-	return s.cancelAll(ctx, name, by)
-}
-
-func (s *Service) cancelAll(ctx context.Context, tool string, by action.By) error {
-	after := ""
-	for {
-		ids, err := s.ledger.OpenOf(ctx, tool, after, 100)
-		if err != nil || len(ids) == 0 {
-			return err
-		}
-		for _, id := range ids {
-			_, err := action.Change(ctx, s.ledger, id, func(action.Snapshot) (action.Command, error) {
-				return action.Cancel{Op: "retire:" + tool, By: by, Reason: "The tool was taken out of use."}, nil
-			})
-			if err != nil && !action.IsCode(err, action.WrongState) && !action.IsCode(err, action.ExpiredCode) {
-				return err
-			}
-		}
-		after = ids[len(ids)-1]
-	}
+	_, err := cancelAll(ctx, s.ledger, func(after string) ([]string, error) { return s.ledger.OpenOf(ctx, name, after, 100) },
+		action.Cancel{Op: "retire:" + name, By: by, Reason: "The tool was taken out of use."})
+	return err
 }

@@ -234,7 +234,8 @@ func (k Task) fits(refusal *action.Refusal, more Limits) {
 }
 
 // EndTask ends a task for good, and cancels its actions that have not run. Ending
-// it again cancels what an interrupted end has left.
+// it again cancels what an interrupted end has left. StaleRevision when some
+// cannot be cancelled, because they cannot be read; all else is done.
 func (s *Service) EndTask(ctx context.Context, c TaskCommand, id string) (Task, error) {
 	var before bool // it was ended by another command
 	k, err := s.tend(ctx, c, id, func(k Task, _ time.Time) (taskStep, error) {

@@ -30,13 +30,15 @@ func (s *server) links(ctx context.Context, v people.Viewer, a action.Action, no
 		return err
 	}
 	if id, how := a.Links.To(); id != "" {
-		snap, err := s.Reads.Snapshot(ctx, id)
+		found, err := s.Reads.ByID(ctx, id)
 		if err != nil {
 			return nil, err
 		}
-		holds := snap.Action.State == action.ResultUnknown && a.StateAt(now).In(action.Proposed, action.Confirmed)
-		if err := add(snap.Action, how, holds); err != nil {
-			return nil, err
+		for _, original := range found {
+			holds := original.State == action.ResultUnknown && a.StateAt(now).In(action.Proposed, action.Confirmed)
+			if err := add(original, how, holds); err != nil {
+				return nil, err
+			}
 		}
 	}
 	back, err := s.Reads.Linked(ctx, a.ID)

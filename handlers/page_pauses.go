@@ -273,12 +273,12 @@ func (s *server) cancelOpenForm(w http.ResponseWriter, r *http.Request, c caller
 		return err
 	}
 	p := web.CancelOpenPage{ClientID: id, Client: web.OutsideName(client.Name), Op: newOp(), Open: count(len(open)), Reason: own(fields, "reason")}
-	for _, id := range open[:min(len(open), firstOpen)] {
-		snap, err := s.Reads.Snapshot(ctx, id)
-		if err != nil {
-			return err
-		}
-		l, err := s.linkedAction(ctx, snap.Action, now, string(langOf(r, c)))
+	first, err := s.Reads.ByID(ctx, open[:min(len(open), firstOpen)]...)
+	if err != nil {
+		return err
+	}
+	for _, a := range first {
+		l, err := s.linkedAction(ctx, a, now, string(langOf(r, c)))
 		if err != nil {
 			return err
 		}
@@ -309,7 +309,11 @@ func (s *server) cancelOpen(w http.ResponseWriter, r *http.Request, c caller) er
 	if !action.ValidID("cli", id) {
 		return noClient()
 	}
-	if _, err := approvals.CancelOpenOf(r.Context(), s.Stops, clean(fields.Get("op")), id, reason, c.session.By(people.RoleAdmin)); err != nil {
+	_, err = approvals.CancelOpenOf(r.Context(), s.Stops, clean(fields.Get("op")), id, reason, c.session.By(people.RoleAdmin))
+	if action.Refused(err) {
+		return s.cancelOpenForm(w, r, c, fields, err)
+	}
+	if err != nil {
 		return err
 	}
 	return seeOther(w, r, sent("/clients/"+id, web.DoneOpenCancelled))

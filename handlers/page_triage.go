@@ -249,18 +249,21 @@ func whoIs(c caller) triage.Who { return triage.Who{ID: c.session.Person.ID, Met
 
 // caseEffect is what a case is about; empty when it may not be seen.
 func (s *server) caseEffect(r *http.Request, c caller, id string) (web.Effect, error) {
-	snap, err := s.Cases.Find(r.Context(), c.viewer(), id)
+	a, err := s.Cases.Listed(r.Context(), c.viewer(), id)
 	if action.IsCode(err, action.NotFound) {
 		return web.Effect{}, nil
 	}
 	if err != nil {
 		return web.Effect{}, err
 	}
-	tool, err := s.catalogue.Version(r.Context(), snap.Action.Tool, snap.Action.ToolVersion)
+	if a.Unreadable != nil {
+		return unreadEffect(a), nil
+	}
+	tool, err := s.catalogue.Version(r.Context(), a.Tool, a.ToolVersion)
 	if err != nil {
 		return web.Effect{}, err
 	}
-	return effectOf(tool.Contract, string(langOf(r, c)), snap.Action.Payload), nil
+	return effectOf(tool.Contract, string(langOf(r, c)), a.Payload), nil
 }
 
 // exportKeys is a file for the provider: which keys nobody knows the outcome of.
@@ -274,11 +277,11 @@ func (s *server) exportKeys(w http.ResponseWriter, r *http.Request, c caller) er
 	}
 	var lines [][]string
 	for _, item := range items {
-		snap, err := s.Cases.Find(r.Context(), c.viewer(), item.CaseID)
+		a, err := s.Cases.Listed(r.Context(), c.viewer(), item.CaseID)
 		if err != nil {
 			return err
 		}
-		own, err := s.keyLines(r, snap.Action)
+		own, err := s.keyLines(r, a)
 		if err != nil {
 			return err
 		}
@@ -300,8 +303,16 @@ func (s *server) exportKeys(w http.ResponseWriter, r *http.Request, c caller) er
 	return out.Error()
 }
 
-// keyLines are a line for each key under which something may have been sent.
+// keyLines are a line for each key under which something may have been sent. Of an
+// action that cannot be read it is the key of the whole, and nothing that was sent.
 func (s *server) keyLines(r *http.Request, a action.Action) (lines [][]string, err error) {
+	if a.Unreadable != nil {
+		line := []string{a.ExecutionKey, "", "", "", "", a.Tool, "", "", "", ""}
+		if a.Target != nil {
+			line[6], line[7] = a.Target.Type, a.Target.ID
+		}
+		return [][]string{cells(line...)}, nil
+	}
 	tool, err := s.catalogue.Version(r.Context(), a.Tool, a.ToolVersion)
 	if err != nil {
 		return nil, err

@@ -126,7 +126,9 @@ func (s *server) importRow(r *http.Request, c caller, row triage.ImportRow) web.
 	}
 	if row.Action != nil {
 		out.CaseID, out.Key = row.Seen.CaseID, web.Outside(row.Action.ExecutionKey)
-		if tool, err := s.catalogue.Version(r.Context(), row.Action.Tool, row.Action.ToolVersion); err == nil {
+		if row.Action.Unreadable != nil {
+			out.Effect = unreadEffect(*row.Action)
+		} else if tool, err := s.catalogue.Version(r.Context(), row.Action.Tool, row.Action.ToolVersion); err == nil {
 			out.Effect = effectOf(tool.Contract, string(langOf(r, c)), row.Action.Payload)
 		}
 	}

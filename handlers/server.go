@@ -57,6 +57,8 @@ type Reads interface {
 	Snapshot(ctx context.Context, id string) (action.Snapshot, error)
 	// Actions lists actions, newest first.
 	Actions(ctx context.Context, f approvals.Filter) ([]action.Action, time.Time, error)
+	// ByID returns actions by their ids, as lists have them.
+	ByID(ctx context.Context, ids ...string) ([]action.Action, error)
 	// Linked returns the actions that compensate, resume or replace any of these.
 	Linked(ctx context.Context, ids ...string) ([]action.Action, error)
 	// Work lists what an executor should do, oldest first.

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"time"
 
 	"countersign/action"
@@ -228,6 +229,13 @@ func (db *DB) fold(ctx context.Context, ids []string) ([]action.Action, time.Tim
 		}
 	}
 	return actions, now, err
+}
+
+// ByID returns actions by their ids, in that order, as lists have them: one whose
+// events cannot be folded as its row has it. What is not there is left out.
+func (db *DB) ByID(ctx context.Context, ids ...string) ([]action.Action, error) {
+	actions, _, err := db.fold(ctx, ids)
+	return slices.DeleteFunc(actions, func(a action.Action) bool { return a.ID == "" }), err
 }
 
 // eventsOf reads all events of actions, by their ids, and the database clock.

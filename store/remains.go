@@ -51,6 +51,9 @@ func (r remainsRow) action() action.Action {
 		Client: action.By{Kind: action.ByClient, ID: r.ClientID, Name: r.ClientID}, Scope: r.Scope, TaskID: r.TaskID, Actor: action.Actor{ID: r.ActorID},
 		ObjectVersion: r.ObjectVersion, PayloadHash: r.PayloadHash, ProposalHash: r.ProposalHash, ExpiresAt: r.ExpiresAt,
 		CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt, Unreadable: &action.Remains{DueAt: r.DueAt, KeyUntil: r.KeyUntil, Links: r.Links}}
+	if i := slices.IndexFunc(r.Refs, func(ref string) bool { return strings.HasPrefix(ref, "exk_") }); i >= 0 {
+		a.ExecutionKey = r.Refs[i] // none but its own can stand first
+	}
 	if r.TargetType != nil && r.TargetID != nil {
 		a.Target = &action.Target{Type: *r.TargetType, ID: *r.TargetID}
 	}

@@ -153,9 +153,24 @@ func (s *Cases) Preview(ctx context.Context, who Who, f ProviderFile, items []Se
 	for _, l := range f.Lines {
 		byKey[l.Key] = append(byKey[l.Key], l)
 	}
+	viewer, err := s.viewer(ctx, who)
+	if err != nil {
+		return nil, err
+	}
 	var rows []ImportRow
 	for _, seen := range items {
-		snap, err := s.look(ctx, who, seen.CaseID)
+		snap, err := s.Find(ctx, viewer, seen.CaseID)
+		if action.IsCode(err, action.StaleRevision) {
+			row, err := s.unread(ctx, viewer, seen, f, err)
+			if err != nil {
+				return nil, err
+			}
+			for _, l := range row.Lines {
+				delete(byKey, l.Key)
+			}
+			rows = append(rows, row)
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -185,13 +200,23 @@ func (s *Cases) Preview(ctx context.Context, who Who, f ProviderFile, items []Se
 	return rows, nil
 }
 
-// look reads the action of a case that a person may see.
-func (s *Cases) look(ctx context.Context, who Who, caseID string) (action.Snapshot, error) {
+// viewer is what a person may see now.
+func (s *Cases) viewer(ctx context.Context, who Who) (people.Viewer, error) {
 	person, err := s.store.Person(ctx, who.ID)
-	if err != nil {
-		return action.Snapshot{}, err
+	return people.PersonViewer(person), err
+}
+
+// unread is the row of a case whose action cannot be read, for a reason: nothing
+// can be recorded on it, whatever the file says.
+func (s *Cases) unread(ctx context.Context, viewer people.Viewer, seen Seen, f ProviderFile, why error) (ImportRow, error) {
+	a, err := s.Listed(ctx, viewer, seen.CaseID)
+	row := ImportRow{Seen: seen, Action: &a, Match: MatchImpossible, Err: why}
+	for _, l := range f.Lines {
+		if key, _, _ := strings.Cut(l.Key, ":"); key == a.ExecutionKey {
+			row.Lines = append(row.Lines, l)
+		}
 	}
-	return s.Find(ctx, people.PersonViewer(person), caseID)
+	return row, err
 }
 
 func (s *Cases) match(ctx context.Context, snap action.Snapshot, seen Seen, byKey map[string][]ProviderLine) (ImportRow, error) {

@@ -8,8 +8,9 @@ import (
 	"countersign/action"
 )
 
-// undoneBy returns the action that was sent to undo this one, or "". It matters
-// only where this one may yet turn out to have happened.
+// undoneBy returns the action that was sent to undo this one, or that may have
+// been, as far as can be read, or "". It matters only where this one may yet turn
+// out to have happened: people look at both then.
 func undoneBy(ctx context.Context, l Ledger, a action.Action) (string, error) {
 	if !a.State.In(action.ResultUnknown, action.Failed) {
 		return "", nil
@@ -19,10 +20,11 @@ func undoneBy(ctx context.Context, l Ledger, a action.Action) (string, error) {
 		return "", err
 	}
 	for _, f := range linked {
-		if f.Unreadable != nil {
-			return "", fmt.Errorf("reading %s, which may have undone %s: its events cannot be folded", f.ID, a.ID)
+		sent := f.Links.Compensates == a.ID && f.Executions() > 0 && !f.State.In(action.Failed, action.Conflict)
+		if f.Unreadable != nil { // its row does not say how it is linked
+			sent = f.State.In(action.Executing, action.Accepted, action.Applied, action.ResultUnknown)
 		}
-		if f.Links.Compensates == a.ID && f.Executions() > 0 && !f.State.In(action.Failed, action.Conflict) {
+		if sent {
 			return f.ID, nil
 		}
 	}

@@ -16,6 +16,8 @@ type CaseStore interface {
 	// CaseAction returns the id of the action that a case, open or closed,
 	// belongs to, or "".
 	CaseAction(ctx context.Context, caseID string) (string, error)
+	// ByID returns actions by their ids, as lists have them.
+	ByID(ctx context.Context, ids ...string) ([]action.Action, error)
 }
 
 // Cases is what people do about unknown outcomes.
@@ -99,6 +101,23 @@ func (s *Cases) Find(ctx context.Context, viewer people.Viewer, caseID string) (
 		err = noCase()
 	}
 	return snap, err
+}
+
+// Listed is the action of Find as lists have it: one that cannot be read is there
+// as its row has it.
+func (s *Cases) Listed(ctx context.Context, viewer people.Viewer, caseID string) (action.Action, error) {
+	id, err := s.store.CaseAction(ctx, caseID)
+	if err != nil {
+		return action.Action{}, err
+	}
+	found, err := s.store.ByID(ctx, id)
+	if err != nil {
+		return action.Action{}, err
+	}
+	if len(found) == 0 || !viewer.Sees(subjectOf(found[0])) {
+		return action.Action{}, noCase()
+	}
+	return found[0], nil
 }
 
 func subjectOf(a action.Action) people.Subject {
