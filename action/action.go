@@ -61,6 +61,7 @@ type Terms struct {
 	SecondPerson    bool          `json:"second_person,omitempty"`
 	StatusQuery     string        `json:"status_query,omitempty"` // tool that asks by key
 	MaxPolls        int           `json:"max_polls,omitempty"`    // how often it is asked
+	AfterDone       bool          `json:"after_done,omitempty"`   // it resumes, by another tool, an action that was done already
 	Steps           []StepTerms   `json:"steps,omitempty"`        // in their order; none: one request without a name
 }
 

@@ -32,6 +32,9 @@ type Snapshot struct {
 	// FollowedBy is an action, linked to this one, that is carried out, has taken
 	// effect or may have. "" when there is none.
 	FollowedBy string
+	// Original is the action that this one is linked to, as it is now: without a
+	// version when it cannot be read. Nil when there is none.
+	Original *Snapshot
 	// AwaitedBy is an action, linked to this one whose outcome is unknown, that
 	// waits to be approved or carried out. "" when there is none.
 	AwaitedBy string

@@ -16,6 +16,10 @@ type Transition struct {
 	// Rests are the people, with their versions, whose authority the transition
 	// rests on. When one has changed since, it is not written.
 	Rests map[string]int64
+	// Original is the version of the action that this one is linked to, when the
+	// transition rests on it: when that has moved on since, it is not written. 0
+	// when it rests on none.
+	Original int64
 	// Hold, when set, is what must be true of the target while its lock is held.
 	Hold Hold
 }

@@ -122,6 +122,9 @@ func (s Snapshot) MaySendAgain() error {
 	if err := one.mayRetry(); err != nil {
 		return err
 	}
+	if err := s.MayFollow(); err != nil {
+		return err
+	}
 	switch {
 	case s.AwaitedBy != "":
 		return unsafe("awaited", "action "+s.AwaitedBy+", which is linked to it, waits to be approved or carried out; reject or cancel that one first").With("action", s.AwaitedBy)

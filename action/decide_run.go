@@ -25,10 +25,12 @@ func (c TakeClaim) decide(s Snapshot) (Transition, error) {
 	if err := s.bound(c.ProposalHash, c.ObjectVersion); err != nil {
 		return Transition{}, err
 	}
+	if err := s.MayFollow(); err != nil {
+		return Transition{}, err
+	}
 	claim := Claim{ID: c.ClaimID, Client: c.By.ID, ClientName: c.By.Name, TakenAt: s.Now, LeaseUntil: s.Now.Add(a.Terms.Lease)}
 	t, err := s.step(c.op(), c.By, KindClaimed, Executing, claimed{claim}, nil)
-	t.Hold = HoldRun
-	return t, err
+	return s.toSend(t), err
 }
 
 // bound refuses a hash or an object version that was not approved, and an
@@ -193,6 +195,9 @@ func (c StartAttempt) decide(s Snapshot) (Transition, error) {
 	if next, ok := a.NextStep(); len(a.Steps) > 0 && (!ok || next.Name != c.Step) {
 		return Transition{}, Refuse(WrongState, "The steps are taken in their order, and this one is not the next.").Because("step").With("step", next.Name)
 	}
+	if err := s.MayFollow(); err != nil {
+		return Transition{}, err
+	}
 	by := s.Now.Add(a.Terms.SendWithin)
 	if lease := a.Claim.LeaseUntil; lease.Before(by) {
 		by = lease
@@ -200,8 +205,8 @@ func (c StartAttempt) decide(s Snapshot) (Transition, error) {
 	attempt := Attempt{ID: c.AttemptID, Number: number, ClaimID: c.ClaimID, Step: c.Step,
 		Fingerprint: c.Fingerprint, At: s.Now, SendBy: by}
 	t, err := s.step(c.op(), c.By, KindAttempted, Executing, attempted{attempt}, nil)
-	t.Before, t.Hold = a.Claim.LeaseUntil, HoldRun
-	return t, err
+	t.Before = a.Claim.LeaseUntil
+	return s.toSend(t), err
 }
 
 func (c Tick) op() string                  { return "" }

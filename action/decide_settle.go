@@ -165,10 +165,13 @@ func (c StartRetry) decide(s Snapshot) (Transition, error) {
 	if err := s.bound(c.ProposalHash, c.ObjectVersion); err != nil {
 		return Transition{}, err
 	}
+	if err := s.MayFollow(); err != nil {
+		return Transition{}, err
+	}
 	claim := Claim{ID: c.ClaimID, Client: c.By.ID, ClientName: c.By.Name, TakenAt: s.Now, LeaseUntil: s.Now.Add(a.Terms.Lease)}
 	t, err := s.step(c.op(), c.By, KindRetried, Executing, claimed{claim}, nil)
-	t.Before, t.Hold = a.resumableUntil(), HoldRun
-	return t, err
+	t.Before = a.resumableUntil()
+	return s.toSend(t), err
 }
 
 // mayResume says why nobody may go on with the step that is next: send it once

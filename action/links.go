@@ -1,6 +1,7 @@
 package action
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"time"
@@ -52,6 +53,86 @@ func (s Snapshot) Follow(how string) error {
 	return nil
 }
 
+// MayFollow refuses to send an action that was to follow another one and may not
+// now, or not any more: the other has done meanwhile what this one was to do, or
+// nothing that this one could undo, or is being carried out itself. Of an action
+// that follows none it is nil.
+func (s Snapshot) MayFollow() error {
+	a := s.Action
+	id, how := a.Links.To()
+	if id == "" {
+		return nil
+	}
+	if s.Original == nil || s.Original.Action.Version == 0 || s.Original.Differs != "" {
+		return Refuse(WrongState, "Action "+id+", which this one is linked to, cannot be read.").Because("link-unreadable").With("action", id)
+	}
+	original := *s.Original
+	if how == LinkResumes {
+		now, err := original.Resumed(a.Tool, a.Terms)
+		if err != nil {
+			return err
+		}
+		if len(now.Steps) != len(a.Terms.Steps) || now.AfterDone != a.Terms.AfterDone {
+			return doneMeanwhile(id)
+		}
+	}
+	if err := original.Follow(how); err != nil {
+		return err
+	}
+	if how == LinkCompensates && a.ObjectVersion != nil {
+		return original.Action.Undone(a.ObjectVersion)
+	}
+	return nil
+}
+
+// toSend is a transition that lets an action be sent, or leads there: it rests on
+// the action that this one is linked to, and on what its target shows.
+func (s Snapshot) toSend(t Transition) Transition {
+	t.Hold = HoldRun
+	if s.Original != nil {
+		t.Original = s.Original.Action.Version
+	}
+	return t
+}
+
+// Undone refuses a version of the object that is not the one that the action left
+// behind: what others did to the object since then stays.
+func (a Action) Undone(version *string) error {
+	produced := a.Produced()
+	if produced == "" || version != nil && *version == produced {
+		return nil
+	}
+	return Refuse(VersionConflict, fmt.Sprintf("A compensation undoes what action %s left behind, which is version %q of the object. If that is not its version any more, others have changed it since.", a.ID, produced)).
+		Because("compensation").With("action", a.ID).With("object_version", produced).
+		At("/object_version", fmt.Sprintf("must be %q", produced))
+}
+
+func doneMeanwhile(original string) error {
+	return Refuse(WrongState, "What is left to do of action "+original+" has been done meanwhile, or some of it. Cancel this one, and propose what is left.").
+		Because("link-moved").With("action", original)
+}
+
+func nothingLeft(original string) error {
+	return Refuse(WrongState, "Nothing of action "+original+" is left to do.").Because("link-complete").With("action", original)
+}
+
+// Resumed returns the terms of an action of a tool that resumes this one now: by
+// the same tool it takes the steps that are left, and as a whole it is refused
+// once this one is done; by another tool it goes on from what this one came to.
+func (s Snapshot) Resumed(tool string, t Terms) (Terms, error) {
+	done := s.Action.State.In(Accepted, Applied)
+	var err error
+	switch {
+	case tool != s.Action.Tool:
+		t.AfterDone = done
+	case len(t.Steps) > 0:
+		t.Steps, err = s.Left(t.Steps)
+	case done:
+		err = nothingLeft(s.Action.ID)
+	}
+	return t, err
+}
+
 // Left returns which of these steps are left to do after this action, whose
 // outcome is known of each of them.
 func (s Snapshot) Left(steps []StepTerms) ([]StepTerms, error) {
@@ -67,7 +148,7 @@ func (s Snapshot) Left(steps []StepTerms) ([]StepTerms, error) {
 		}
 	}
 	if len(left) == 0 {
-		return nil, Refuse(WrongState, "Nothing of action "+s.Action.ID+" is left to do.").Because("link-complete").With("action", s.Action.ID)
+		return nil, nothingLeft(s.Action.ID)
 	}
 	return left, nil
 }

@@ -92,13 +92,14 @@ func (s *Service) Claim(ctx context.Context, client people.Client, ref, claimID 
 			return nil, err
 		}
 		_, again := snap.Action.Done("retry:" + claimID)
-		if again || snap.Action.State == action.ResultUnknown {
-			return action.StartRetry{By: client.By(), ClaimID: claimID, ProposalHash: b.ProposalHash, ObjectVersion: b.ObjectVersion}, nil
-		}
-		if _, claimed := snap.Action.Done("claim:" + claimID); !claimed {
-			if err := s.stillFollows(ctx, snap.Action); err != nil {
+		_, claimed := snap.Action.Done("claim:" + claimID)
+		if !again && !claimed && snap.Action.State.In(action.Confirmed, action.ResultUnknown) {
+			if err := s.stillFollows(ctx, snap); err != nil {
 				return nil, err
 			}
+		}
+		if again || snap.Action.State == action.ResultUnknown {
+			return action.StartRetry{By: client.By(), ClaimID: claimID, ProposalHash: b.ProposalHash, ObjectVersion: b.ObjectVersion}, nil
 		}
 		return action.TakeClaim{By: client.By(), ClaimID: claimID, ProposalHash: b.ProposalHash, ObjectVersion: b.ObjectVersion}, nil
 	})

@@ -2,7 +2,6 @@ package approvals
 
 import (
 	"context"
-	"fmt"
 
 	"countersign/action"
 	"countersign/action/contract"
@@ -41,87 +40,56 @@ func (s *Service) follows(ctx context.Context, links action.Links, c *contract.C
 	return bindsToProduced(original.Action, c, version)
 }
 
-// remaining leaves, of the steps of an action that resumes another one of the
-// same tool, those that the other has not done. It refuses when nothing is left,
-// and while it is not known of a step whether it was done.
-func (s *Service) remaining(ctx context.Context, resumes, tool string, steps []action.StepTerms) ([]action.StepTerms, error) {
-	if resumes == "" || len(steps) == 0 {
-		return steps, nil
+// resumed are the terms of an action of a tool as one that resumes another. It
+// refuses when nothing is left to do, and while it is not known of a step whether
+// it was done.
+func (s *Service) resumed(ctx context.Context, resumes, tool string, t action.Terms) (action.Terms, error) {
+	if resumes == "" {
+		return t, nil
 	}
 	original, err := s.ledger.Snapshot(ctx, resumes)
-	if err != nil || original.Action.Tool != tool {
-		return steps, err
+	if err != nil {
+		return t, err
 	}
-	return original.Left(steps)
+	return original.Resumed(tool, t)
 }
 
-// MayFollow reports whether an action that waits to be claimed may follow the one
-// that it is linked to now. Of any other it is true.
+// MayFollow reports whether an action that waits to be sent, or to be sent again,
+// may follow the one that it is linked to now. Of any other it is true.
 func (s *Service) MayFollow(ctx context.Context, a action.Action) (bool, error) {
-	if a.State != action.Confirmed {
+	if id, _ := a.Links.To(); id == "" || a.Work() != action.WorkExecute && a.Work() != action.WorkRetry {
 		return true, nil
 	}
-	err := s.stillFollows(ctx, a)
-	if action.Refused(err) { // also when the other one cannot be read
+	snap, err := s.ledger.Snapshot(ctx, a.ID)
+	if err == nil {
+		err = s.stillFollows(ctx, snap)
+	}
+	if action.Refused(err) { // also when one of the two cannot be read
 		return false, nil
 	}
 	return err == nil, err
 }
 
 // stillFollows is follows for an action as it was approved.
-func (s *Service) stillFollows(ctx context.Context, a action.Action) error {
-	if id, _ := a.Links.To(); id == "" {
-		return nil
+func (s *Service) stillFollows(ctx context.Context, snap action.Snapshot) error {
+	a := snap.Action
+	if err := snap.MayFollow(); err != nil || a.Links.Compensates == "" {
+		return err
 	}
 	tool, err := s.catalogue.Version(ctx, a.Tool, a.ToolVersion)
 	if err != nil {
 		return err
 	}
-	left, err := s.remaining(ctx, a.Links.Resumes, a.Tool, a.Terms.Steps)
-	if err != nil {
-		return err
-	}
-	if len(left) != len(a.Terms.Steps) {
-		return doneMeanwhile(a.Links.Resumes)
-	}
-	if err := s.nothingLeft(ctx, a); err != nil {
-		return err
-	}
-	return s.follows(ctx, a.Links, tool.Contract, a.Target, a.ObjectVersion)
+	return bindsToProduced(snap.Original.Action, tool.Contract, a.ObjectVersion)
 }
 
-// nothingLeft refuses an action that was to do, by the same tool and as a whole,
-// what was left of another one that has turned out since to be done: it was sent
-// once more, or its outcome was found out.
-func (s *Service) nothingLeft(ctx context.Context, a action.Action) error {
-	if a.Links.Resumes == "" || len(a.Terms.Steps) > 0 {
-		return nil
-	}
-	original, err := s.ledger.Snapshot(ctx, a.Links.Resumes)
-	if err != nil {
-		return err
-	}
-	if was := original.Action; was.Tool == a.Tool && was.State.In(action.Applied, action.Accepted) && was.Since.After(a.ProposedAt) {
-		return doneMeanwhile(was.ID)
-	}
-	return nil
-}
-
-func doneMeanwhile(original string) error {
-	return action.Refuse(action.WrongState, "What is left to do of action "+original+" has been done meanwhile, or some of it. Cancel this one, and propose what is left.").
-		Because("link-moved").With("action", original)
-}
-
-// bindsToProduced refuses to undo anything but what the original left behind:
-// what others did to the object since then stays.
+// bindsToProduced refuses to undo anything but what the original left behind,
+// where the object has versions.
 func bindsToProduced(original action.Action, c *contract.Contract, version *string) error {
-	produced := original.Produced()
-	if produced == "" || c.ObjectVersion == contract.VersionNone || version != nil && *version == produced {
+	if c.ObjectVersion == contract.VersionNone {
 		return nil
 	}
-	return action.Refuse(action.VersionConflict, fmt.Sprintf("A compensation undoes what action %s left behind, which is version %q of the object. If that is not its version any more, others have changed it since.", original.ID, produced)).
-		Because("compensation").With("action", original.ID).With("object_version", produced).
-		At("/object_version", fmt.Sprintf("must be %q", produced))
+	return original.Undone(version)
 }
 
 func sameTarget(a, b *action.Target) bool {

@@ -123,7 +123,7 @@ func (s *Service) prepare(ctx context.Context, client people.Client, p Proposal,
 		if err := s.follows(ctx, p.Links, tool.Contract, c.Target, c.ObjectVersion); err != nil {
 			return none, time.Time{}, err
 		}
-		if c.Terms.Steps, err = s.remaining(ctx, p.Links.Resumes, tool.Name, c.Terms.Steps); err != nil {
+		if c.Terms, err = s.resumed(ctx, p.Links.Resumes, tool.Name, c.Terms); err != nil {
 			return none, time.Time{}, err
 		}
 	}
@@ -284,7 +284,7 @@ func (s *Service) Submit(ctx context.Context, client people.Client, id string, i
 		if err := s.follows(ctx, a.Links, tool.Contract, c.Target, c.ObjectVersion); err != nil {
 			return nil, err
 		}
-		if c.Terms.Steps, err = s.remaining(ctx, a.Links.Resumes, a.Tool, c.Terms.Steps); err != nil {
+		if c.Terms, err = s.resumed(ctx, a.Links.Resumes, a.Tool, c.Terms); err != nil {
 			return nil, err
 		}
 		if err := people.ClientMay(client, people.ToPropose, people.Subject{Tool: a.Tool, Scope: c.Scope, Entry: a.Entry}); err != nil {

@@ -111,7 +111,7 @@ func TestWorkIsWhatCanBeClaimed(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			return e.Approve(snap.Action, e.Mia), func() { e.Report(first, stage.Receipt(attempt, claim, action.Success)) }
+			return e.Approve(snap.Action, e.Mia), func() { e.Report(first, stage.Receipt(attempt, claim, action.Failure)) }
 		},
 	} {
 		a, lift := arrange()

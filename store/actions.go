@@ -142,6 +142,22 @@ WHERE a.id = $1 ORDER BY e.version`
 // Snapshot reads what a command on an action is decided on. NotFound when
 // there is no such action.
 func (db *DB) Snapshot(ctx context.Context, id string) (action.Snapshot, error) {
+	snap, err := db.snapshot(ctx, id)
+	if err != nil {
+		return snap, err
+	}
+	if linked, _ := snap.Action.Links.To(); linked != "" {
+		original, err := db.snapshot(ctx, linked)
+		if err != nil && !action.IsCode(err, action.StaleRevision) && !action.IsCode(err, action.NotFound) {
+			return action.Snapshot{}, err
+		}
+		snap.Original = &original
+	}
+	return snap, nil
+}
+
+// snapshot is Snapshot without the action that it is linked to.
+func (db *DB) snapshot(ctx context.Context, id string) (action.Snapshot, error) {
 	var rows []snapshotRow
 	if err := db.selectAll(ctx, &rows, snapshotSQL, id); err != nil {
 		return action.Snapshot{}, err

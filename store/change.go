@@ -206,9 +206,11 @@ WITH l AS MATERIALIZED (
 r AS MATERIALIZED (
     SELECT p.id FROM l, persons p JOIN unnest($57::text[], $58::bigint[]) AS w (id, version) ON p.id = w.id
     WHERE p.version = w.version FOR SHARE OF p),
+o AS MATERIALIZED (
+    SELECT a.version FROM l, actions a WHERE a.id = $60 FOR SHARE OF a),
 p AS MATERIALIZED (
     SELECT CASE WHEN $48 THEN paused($8, $49, $32, $10) ELSE '' END AS held FROM l
-    WHERE l.version = $2 - 1 AND (cardinality($57::text[]) = 0 OR (SELECT count(*) FROM r) = cardinality($57::text[]))),
+    WHERE l.version = $2 - 1 AND ($60::text IS NULL OR (SELECT version FROM o) = $61) AND (cardinality($57::text[]) = 0 OR (SELECT count(*) FROM r) = cardinality($57::text[]))),
 h AS MATERIALIZED (
     SELECT CASE WHEN p.held <> '' THEN p.held WHEN $5 = '' THEN '' ELSE hold_target($5, $1, $21, $37, $8, $11, $12, $14) END AS held
     FROM p),
@@ -234,7 +236,9 @@ SELECT (SELECT id FROM u) AS id, coalesce((SELECT held FROM t), '') AS held`
 
 // Append writes a transition: row and event in one statement, only if the
 // version is still the one it was decided on, its time is not over, and the people
-// whose authority it rests on are as they were: who changes one of them waits.
+// whose authority it rests on, and the action that it follows, are as they were: who
+// changes one of them waits. Rows are locked before the target, and each before
+// the one that it is linked to, which is older: nobody waits in a circle.
 func (db *DB) Append(ctx context.Context, t action.Transition) (bool, error) {
 	a, e := t.Next, t.Event
 	r := project(a)
@@ -246,6 +250,10 @@ func (db *DB) Append(ctx context.Context, t action.Transition) (bool, error) {
 	for _, id := range slices.Sorted(maps.Keys(t.Rests)) {
 		people, versions = append(people, id), append(versions, t.Rests[id])
 	}
+	var original *string
+	if linked, _ := a.Links.To(); t.Original > 0 {
+		original = orNull(linked)
+	}
 	var w written
 	err := db.write(ctx, &w, appendSQL, a.ID, a.Version, a.State, a.Revision, look(t), before, e.At,
 		a.Tool, a.ToolVersion, a.Scope, r.targetType, r.targetID, a.ObjectVersion, a.PayloadHash, a.ProposalHash,
@@ -253,7 +261,7 @@ func (db *DB) Append(ctx context.Context, t action.Transition) (bool, error) {
 		r.claimedBy, r.openAttempt, r.block, r.caseID, e.Op, e.Kind, e.By.Kind, e.By.ID, e.By.Name, e.By.Role, e.By.Method,
 		e.From, a.Actor.ID, string(e.Data), salt(), nullBytes(e.Body), r.workAt,
 		r.caseSince, r.caseWhy, r.casePending, r.needsPerson, r.keyUntil, r.caseClosedAt, goesOn(t), a.Client.ID, r.partly,
-		r.reads, r.writes, spends(t), a.TaskID, a.Terms.Write, r.taskLook, people, versions, r.caseMovedAt)
+		r.reads, r.writes, spends(t), a.TaskID, a.Terms.Write, r.taskLook, people, versions, r.caseMovedAt, original, t.Original)
 	if err != nil {
 		return false, err
 	}

@@ -121,7 +121,7 @@ func TestReport26_OneOfTwoWaysIsTaken(t *testing.T) {
 		a      action.Action
 		code   action.Code
 		reason string
-	}{{a: s.Read(a.ID)}, {a: b, code: action.WrongState, reason: "link-moved"}} {
+	}{{a: s.Read(a.ID)}, {a: b, code: action.WrongState, reason: "link-complete"}} {
 		claim := action.NewID("clm")
 		_, err := past.Approvals.Claim(background(), s.Executor, run.a.Confirmation.Ref, claim, stage.Bound(run.a))
 		if run.code != "" {
