@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 )
 
 // Ledger keeps actions: their events and the row that is folded from them.
@@ -99,20 +100,22 @@ func outcomeUnknown(err error) error {
 	return Refuse(OutcomeUnknown, "We cannot tell whether this was recorded. Repeat the request with the same key: it takes effect once.").From(err)
 }
 
+// Due is a subject that time alone changes, and since when. It is where a page
+// of such ends.
+type Due struct {
+	ID string    `db:"id"`
+	At time.Time `db:"due_at"`
+}
+
 // Sweep writes what time alone has brought about: expiry, lapsed leases,
-// deadlines and fences, for at most limit of the actions that due names. One
-// that cannot be changed does not keep the others waiting.
-func Sweep(ctx context.Context, l Ledger, due func(context.Context, int) ([]string, error), limit int) error {
-	ids, err := due(ctx, limit)
-	if err != nil {
-		return err
-	}
-	var failed []error
-	for _, id := range ids {
-		_, err := Change(ctx, l, id, func(Snapshot) (Command, error) { return Tick{CaseID: NewID("cas")}, nil })
+// deadlines and fences, for everything that due names, limit at a time after the
+// last one. One that cannot be changed does not keep the others waiting.
+func Sweep(ctx context.Context, l Ledger, due func(ctx context.Context, after Due, limit int) ([]Due, error), limit int) error {
+	return Each(ctx, func(after Due) ([]Due, error) { return due(ctx, after, limit) }, func(d Due) error {
+		_, err := Change(ctx, l, d.ID, func(Snapshot) (Command, error) { return Tick{CaseID: NewID("cas")}, nil })
 		if err != nil {
-			failed = append(failed, fmt.Errorf("sweeping %s: %w", id, err))
+			return fmt.Errorf("sweeping %s: %w", d.ID, err)
 		}
-	}
-	return errors.Join(failed...)
+		return nil
+	})
 }

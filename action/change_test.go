@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -296,24 +297,29 @@ func TestChangeEndsWhenEveryRaceIsLost(t *testing.T) {
 
 func TestSweep(t *testing.T) {
 	l := ledgerOf(newLife(t).proposed().wait(time.Hour))
-	due := func(_ context.Context, limit int) ([]string, error) {
-		return []string{"act_gone", "act_1", "act_lost"}[:limit], nil
+	due := func(names ...string) func(context.Context, Due, int) ([]Due, error) {
+		return func(_ context.Context, after Due, limit int) (page []Due, _ error) {
+			for _, id := range names[slices.Index(names, after.ID)+1:] {
+				page = append(page, Due{ID: id})
+			}
+			return page[:min(limit, len(page))], nil
+		}
 	}
-	err := Sweep(context.Background(), l, due, 3)
+	err := Sweep(context.Background(), l, due("act_gone", "act_1", "act_lost"), 1)
 	if l.action(t).State != Expired {
 		t.Errorf("%s: one that cannot be swept kept another waiting", l.action(t).State)
 	}
 	if err == nil || !strings.Contains(err.Error(), "act_gone") || !strings.Contains(err.Error(), "act_lost") {
 		t.Errorf("what failed is not named: %v", err)
 	}
-	if err := Sweep(context.Background(), l, func(context.Context, int) ([]string, error) { return []string{"act_1"}, nil }, 1); err != nil {
+	if err := Sweep(context.Background(), l, due("act_1"), 1); err != nil {
 		t.Errorf("nothing is due: %v", err)
 	}
 	if n := l.count(KindExpired); n != 1 {
 		t.Errorf("%d expiries", n)
 	}
 	down := errors.New("down")
-	if err := Sweep(context.Background(), l, func(context.Context, int) ([]string, error) { return nil, down }, 1); !errors.Is(err, down) {
+	if err := Sweep(context.Background(), l, func(context.Context, Due, int) ([]Due, error) { return nil, down }, 1); !errors.Is(err, down) {
 		t.Errorf("the list cannot be read: %v", err)
 	}
 }

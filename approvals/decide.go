@@ -2,7 +2,6 @@ package approvals
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -115,19 +114,12 @@ func (s *Service) voters(ctx context.Context, snap *action.Snapshot, subject peo
 // all that are to be counted anew, batch at a time. One that cannot be counted
 // keeps no other waiting, and is looked at again.
 func (s *Service) Recount(ctx context.Context, batch int) error {
-	var failed []error
-	for after := int64(0); ; {
-		found, err := s.directory.Recounts(ctx, after, batch)
-		if err != nil || len(found) == 0 {
-			return errors.Join(append(failed, err)...)
+	return action.Each(ctx, func(after Recount) ([]Recount, error) { return s.directory.Recounts(ctx, after.Serial, batch) }, func(r Recount) error {
+		if err := s.recount(ctx, r); err != nil {
+			return fmt.Errorf("counting the approvals of %s: %w", r.ActionID, err)
 		}
-		for _, r := range found {
-			after = r.Serial
-			if err := s.recount(ctx, r); err != nil {
-				failed = append(failed, fmt.Errorf("counting the approvals of %s: %w", r.ActionID, err))
-			}
-		}
-	}
+		return nil
+	})
 }
 
 func (s *Service) recount(ctx context.Context, r Recount) error {

@@ -139,25 +139,21 @@ func (s *Service) pauseTask(ctx context.Context, client string, refused error) e
 	return errors.Join(refused, err)
 }
 
-// SweepTasks pauses tasks whose time is up, at most limit of those that due names.
-func (s *Service) SweepTasks(ctx context.Context, due func(context.Context, int) ([]string, error), limit int) error {
-	ids, err := due(ctx, limit)
-	if err != nil {
-		return err
-	}
-	var failed []error
-	for _, id := range ids {
-		_, _, _, err := s.changeTask(ctx, id, "elapsed:"+action.NewSecret(8), action.By{Kind: action.BySystem}, func(k Task, now time.Time) (taskStep, error) {
+// SweepTasks pauses tasks whose time is up: all that due names, limit at a time
+// after the last one. One that cannot be paused keeps no other going.
+func (s *Service) SweepTasks(ctx context.Context, due func(ctx context.Context, after action.Due, limit int) ([]action.Due, error), limit int) error {
+	return action.Each(ctx, func(after action.Due) ([]action.Due, error) { return due(ctx, after, limit) }, func(d action.Due) error {
+		_, _, _, err := s.changeTask(ctx, d.ID, "elapsed:"+action.NewSecret(8), action.By{Kind: action.BySystem}, func(k Task, now time.Time) (taskStep, error) {
 			if k.State != TaskOpen || k.ReachedAt(now) != LimitElapsed {
 				return taskStep{}, nil
 			}
 			return taskStep{kind: TaskPausedBy, to: TaskPaused, data: taskPaused{LimitElapsed}}, nil
 		})
 		if err != nil {
-			failed = append(failed, fmt.Errorf("pausing %s: %w", id, err))
+			return fmt.Errorf("pausing %s: %w", d.ID, err)
 		}
-	}
-	return errors.Join(failed...)
+		return nil
+	})
 }
 
 // TaskCommand is what a person asks of a task, and why.

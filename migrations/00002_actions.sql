@@ -82,7 +82,7 @@ CREATE TABLE actions (
 );
 CREATE INDEX actions_queue ON actions (expires_at, id) WHERE state = 'proposed';
 CREATE INDEX actions_undecided ON actions (id) WHERE state = 'proposed' AND deciders <> '{}';
-CREATE INDEX actions_due ON actions (due_at) WHERE due_at IS NOT NULL;
+CREATE INDEX actions_due ON actions (due_at, id) WHERE due_at IS NOT NULL;
 CREATE INDEX actions_work ON actions (id) WHERE work IS NOT NULL;
 CREATE UNIQUE INDEX actions_confirmation ON actions (confirmation_ref) WHERE confirmation_ref IS NOT NULL;
 CREATE INDEX actions_target ON actions (target_type, target_id, id) WHERE target_id IS NOT NULL;

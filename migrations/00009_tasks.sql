@@ -16,7 +16,7 @@ CREATE TABLE tasks (
     reads      bigint      NOT NULL, -- that its program reported: beside those that are actions
     CHECK ((state = 'paused') = (reached <> ''))
 );
-CREATE INDEX tasks_due ON tasks (ends_at) WHERE state = 'open' AND ends_at IS NOT NULL;
+CREATE INDEX tasks_due ON tasks (ends_at, id) WHERE state = 'open' AND ends_at IS NOT NULL;
 REVOKE DELETE, TRUNCATE ON tasks FROM countersign_app;
 
 -- What an action counts for in the budget of its task, as its events say.

@@ -214,11 +214,13 @@ func (db *DB) OpenProposals(ctx context.Context, client string) (int, error) {
 	return n, err
 }
 
-// Due returns actions that time alone has changed, oldest first.
-func (db *DB) Due(ctx context.Context, limit int) ([]string, error) {
-	var ids []string
-	err := db.selectAll(ctx, &ids, `SELECT id FROM actions WHERE due_at <= (SELECT app_now()) ORDER BY due_at LIMIT $1`, limit)
-	return ids, err
+// Due returns actions that time alone has changed, oldest first, after one.
+func (db *DB) Due(ctx context.Context, after action.Due, limit int) ([]action.Due, error) {
+	var due []action.Due
+	err := db.selectAll(ctx, &due, `
+SELECT id, due_at FROM actions WHERE due_at <= (SELECT app_now()) AND (due_at, id) > ($2, $3)
+ORDER BY due_at, id LIMIT $1`, limit, after.At, after.ID)
+	return due, err
 }
 
 // fold reads and folds several actions, in the order of ids, and the clock. One
@@ -275,13 +277,13 @@ WHERE e.subject = ANY ($1) ORDER BY e.subject, e.version`, pq.StringArray(ids))
 
 // Concluded returns pairs of an action that was done in part, or that an executor
 // would go on with, and one that is linked to it and has taken effect, the oldest
-// first.
-func (db *DB) Concluded(ctx context.Context, limit int) ([]triage.Conclusion, error) {
+// first, after one.
+func (db *DB) Concluded(ctx context.Context, after triage.Conclusion, limit int) ([]triage.Conclusion, error) {
 	var pairs []triage.Conclusion
 	err := db.selectAll(ctx, &pairs, `
 SELECT o.id AS action, l.id AS linked FROM (SELECT id FROM actions WHERE partly UNION SELECT id FROM actions WHERE work = 'retry') o
     JOIN actions l ON l.links && ARRAY[o.id] AND l.links <> '{}'
-WHERE l.state IN ('applied', 'accepted') ORDER BY o.id, l.id LIMIT $1`, limit)
+WHERE l.state IN ('applied', 'accepted') AND (o.id, l.id) > ($2, $3) ORDER BY o.id, l.id LIMIT $1`, limit, after.Action, after.Linked)
 	return pairs, err
 }
 

@@ -103,15 +103,16 @@ SELECT (SELECT webhook_id FROM p) AS id, '' AS held`, p.Tool, p.WebhookID, p.Key
 
 // Joinable returns callbacks that are parked, oldest first, whose action is
 // past the point where it can still be attempted for the first time, or is
-// being executed.
-func (db *DB) Joinable(ctx context.Context, limit int) ([]triage.ParkedCallback, error) {
+// being executed, after one.
+func (db *DB) Joinable(ctx context.Context, after triage.ParkedCallback, limit int) ([]triage.ParkedCallback, error) {
 	var parked []triage.ParkedCallback
 	err := db.selectAll(ctx, &parked, `
 SELECT p.tool, p.webhook_id, p.key, p.body, p.received_at, p.expires_at
 FROM parked_callbacks p
 WHERE p.expires_at > (SELECT app_now()) AND EXISTS (
     SELECT FROM actions a WHERE a.refs @> ARRAY[p.key] AND a.tool = p.tool AND a.state NOT IN ('draft', 'proposed', 'confirmed'))
-ORDER BY p.received_at LIMIT $1`, limit)
+    AND (p.received_at, p.tool, p.webhook_id) > ($2, $3, $4)
+ORDER BY p.received_at, p.tool, p.webhook_id LIMIT $1`, limit, after.ReceivedAt, after.Tool, after.WebhookID)
 	return parked, err
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"log/slog"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -146,11 +147,47 @@ func TestSweepersWriteOneEvent(t *testing.T) {
 			t.Errorf("swept to %s: %v", a.State, s.Kinds(id))
 		}
 	}
-	if due, err := consoles[0].DB.Due(background(), 100); err != nil || len(due) != 0 {
+	if due, err := consoles[0].DB.Due(background(), action.Due{}, 100); err != nil || len(due) != 0 {
 		t.Errorf("still due: %v, %v", due, err)
 	}
 	if result, found := checked(t, s.DB, ""); len(found) > 0 {
 		t.Errorf("%+v, differences: %q", result, found)
+	}
+}
+
+// What time has changed is written however much cannot be read stands before it,
+// of actions and of tasks.
+func TestSweepingGoesOnBehindWhatCannotBeRead(t *testing.T) {
+	s := set(t)
+	damage := func(subject string) {
+		t.Helper()
+		_, err := owner(t, s).Exec(`UPDATE events SET kind = 'of-tomorrow' WHERE subject = $1 AND version = 1`, subject)
+		must(t, err)
+	}
+	var waiting []action.Action
+	var tasks []approvals.Task
+	for i := range 3 {
+		p := stage.Proposal(stage.SetPrice, stage.Product(), 105)
+		p.ExpiresIn = stage.Seconds(60 + i)
+		waiting = append(waiting, s.Propose(p))
+		tasks = append(tasks, s.Task(approvals.Limits{Elapsed: new(time.Minute + time.Duration(i)*time.Second)}))
+	}
+	for i := range 2 {
+		damage(waiting[i].ID)
+		damage(tasks[i].ID)
+	}
+	later := s.Later(3*time.Hour, storetest.Skewed)
+	if err := action.Sweep(background(), later.DB, later.DB.Due, 1); err == nil || !strings.Contains(err.Error(), waiting[0].ID) || !strings.Contains(err.Error(), waiting[1].ID) {
+		t.Errorf("what cannot be swept is not told: %v", err)
+	}
+	if a := s.Read(waiting[2].ID); s.Count(a.ID, action.KindExpired) != 1 {
+		t.Errorf("behind what cannot be read, one is %s: %v", a.State, s.Kinds(a.ID))
+	}
+	if err := later.Approvals.SweepTasks(background(), later.DB.DueTasks, 1); err == nil || strings.Contains(err.Error(), tasks[2].ID) {
+		t.Errorf("what cannot be paused is not told: %v", err)
+	}
+	if k, _, err := s.Approvals.Task(background(), tasks[2].ID); err != nil || k.State != approvals.TaskPaused {
+		t.Errorf("behind what cannot be read, a task is %s: %v", k.State, err)
 	}
 }
 

@@ -132,7 +132,7 @@ func TestAQueuePageReadsWhatItShows(t *testing.T) {
 			return found, err
 		},
 		"due": func() ([]action.Action, error) {
-			_, err := narrow.DB.Due(background(), page)
+			_, err := narrow.DB.Due(background(), action.Due{}, page)
 			return nil, err
 		},
 		"the past of one": func() ([]action.Action, error) {

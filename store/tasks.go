@@ -150,12 +150,15 @@ SELECT id FROM actions WHERE task_id = $1 AND task_id <> '' AND state IN ('draft
 	return ids, err
 }
 
-// DueTasks returns tasks whose time is up and that are not paused yet.
-func (db *DB) DueTasks(ctx context.Context, limit int) ([]string, error) {
-	var ids []string
-	err := db.selectAll(ctx, &ids, `
-SELECT id FROM tasks WHERE state = 'open' AND ends_at IS NOT NULL AND ends_at <= (SELECT app_now()) ORDER BY ends_at LIMIT $1`, limit)
-	return ids, err
+// DueTasks returns tasks whose time is up and that are not paused yet, oldest
+// first, after one.
+func (db *DB) DueTasks(ctx context.Context, after action.Due, limit int) ([]action.Due, error) {
+	var due []action.Due
+	err := db.selectAll(ctx, &due, `
+SELECT id, ends_at AS due_at FROM tasks
+WHERE state = 'open' AND ends_at IS NOT NULL AND ends_at <= (SELECT app_now()) AND (ends_at, id) > ($2, $3)
+ORDER BY ends_at, id LIMIT $1`, limit, after.At, after.ID)
+	return due, err
 }
 
 // TaskUse returns what a task's actions count for in its budget.

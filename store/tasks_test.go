@@ -53,7 +53,7 @@ func TestTasksFoldToTheirRows(t *testing.T) {
 	compared("extended")
 	later := s.Later(3*time.Hour, storetest.Skewed)
 	must(t, later.Approvals.SweepTasks(background(), later.DB.DueTasks, 10))
-	if due, err := later.DB.DueTasks(background(), 10); err != nil || len(due) != 0 {
+	if due, err := later.DB.DueTasks(background(), action.Due{}, 10); err != nil || len(due) != 0 {
 		t.Errorf("still due: %v, %v", due, err)
 	}
 	compared("out of time")

@@ -25,8 +25,9 @@ type CallbackStore interface {
 	ByKey(ctx context.Context, tool, key string) ([]string, error)
 	// Park keeps a callback for a while. False means that another one has its id.
 	Park(ctx context.Context, p ParkedCallback) (bool, error)
-	// Joinable returns parked callbacks whose action may have been attempted.
-	Joinable(ctx context.Context, limit int) ([]ParkedCallback, error)
+	// Joinable returns parked callbacks whose action may have been attempted,
+	// oldest first, after one.
+	Joinable(ctx context.Context, after ParkedCallback, limit int) ([]ParkedCallback, error)
 	// Unpark forgets a parked callback.
 	Unpark(ctx context.Context, tool, webhookID string) error
 }
@@ -182,25 +183,21 @@ func outcomeOf(r contract.Reading) (outcome string, proves action.Proof) {
 	return action.FoundUnknown, action.ProvesNothing
 }
 
-// joinBatch is how many parked callbacks one round looks at.
+// joinBatch is how many parked callbacks are read at a time.
 const joinBatch = 200
 
 // JoinParked joins parked callbacks whose attempt has appeared since. Those of
-// an action that ended without one contradict it, and open a case.
+// an action that ended without one contradict it, and open a case. One that
+// cannot be joined keeps no other waiting.
 func (c *Callbacks) JoinParked(ctx context.Context) error {
-	parked, err := c.store.Joinable(ctx, joinBatch)
-	if err != nil {
-		return err
-	}
-	var failed []error
-	for _, p := range parked {
+	return action.Each(ctx, func(after ParkedCallback) ([]ParkedCallback, error) { return c.store.Joinable(ctx, after, joinBatch) }, func(p ParkedCallback) error {
 		joined, err := c.join(ctx, p)
 		if err == nil && joined {
 			err = c.store.Unpark(ctx, p.Tool, p.WebhookID)
 		}
 		if err != nil {
-			failed = append(failed, fmt.Errorf("joining callback %s: %w", p.WebhookID, err))
+			return fmt.Errorf("joining callback %s: %w", p.WebhookID, err)
 		}
-	}
-	return errors.Join(failed...)
+		return nil
+	})
 }

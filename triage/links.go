@@ -2,7 +2,6 @@ package triage
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"countersign/action"
@@ -38,22 +37,17 @@ type Conclusion struct {
 	Linked string `db:"linked"`
 }
 
-// concludeBatch is how many actions one round closes at most.
+// concludeBatch is how many pairs are read at a time.
 const concludeBatch = 200
 
 // Conclude closes what was done in part and whose linked action has ended since,
 // and leaves to people what an executor would have gone on with beside it.
 // One that was only accepted, and may still turn out otherwise, closes nothing.
 func (s *Service) Conclude(ctx context.Context) error {
-	pairs, err := s.ledger.Concluded(ctx, concludeBatch)
-	if err != nil {
-		return err
-	}
-	var failed []error
-	for _, p := range pairs {
+	return action.Each(ctx, func(after Conclusion) ([]Conclusion, error) { return s.ledger.Concluded(ctx, after, concludeBatch) }, func(p Conclusion) error {
 		linked, err := s.ledger.Snapshot(ctx, p.Linked)
 		if err == nil && !linked.Action.Ended() {
-			continue
+			return nil
 		}
 		if err == nil {
 			_, err = action.Change(ctx, s.ledger, p.Action, func(action.Snapshot) (action.Command, error) {
@@ -62,8 +56,8 @@ func (s *Service) Conclude(ctx context.Context) error {
 			})
 		}
 		if err != nil && !action.IsCode(err, action.WrongState) { // it moved on, or something may be on its way
-			failed = append(failed, fmt.Errorf("concluding %s: %w", p.Action, err))
+			return fmt.Errorf("concluding %s: %w", p.Action, err)
 		}
-	}
-	return errors.Join(failed...)
+		return nil
+	})
 }

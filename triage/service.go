@@ -18,8 +18,8 @@ type Ledger interface {
 	// Linked returns the actions that compensate, resume or replace any of these.
 	Linked(ctx context.Context, ids ...string) ([]action.Action, error)
 	// Concluded returns actions that were done in part, each with one that is
-	// linked to it and has taken effect.
-	Concluded(ctx context.Context, limit int) ([]Conclusion, error)
+	// linked to it and has taken effect, after a pair of them.
+	Concluded(ctx context.Context, after Conclusion, limit int) ([]Conclusion, error)
 }
 
 // Service runs the commands of this package.

@@ -12,7 +12,7 @@ import (
 	"countersign/triage"
 )
 
-// sweepBatch is how many actions one round of the sweep changes at most.
+// sweepBatch is how many subjects a round reads at a time.
 const sweepBatch = 500
 
 // How often contracts are looked at for a sweep that is due, and how much of

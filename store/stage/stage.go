@@ -89,7 +89,7 @@ func (s *Stage) Over(db *store.DB, ledger approvals.Ledger) *Console {
 // linked is what triage reads past a ledger that a test puts in the way.
 type linked interface {
 	Linked(ctx context.Context, ids ...string) ([]action.Action, error)
-	Concluded(ctx context.Context, limit int) ([]triage.Conclusion, error)
+	Concluded(ctx context.Context, after triage.Conclusion, limit int) ([]triage.Conclusion, error)
 }
 
 func (s *Stage) must(err error) {

@@ -147,7 +147,12 @@ func (s *Stage) At(state action.State, later *Console) action.Action {
 		s.must(err)
 		return snap.Action
 	case action.Expired:
-		s.must(action.Sweep(ctx, later.DB, func(context.Context, int) ([]string, error) { return []string{a.ID}, nil }, 1))
+		s.must(action.Sweep(ctx, later.DB, func(_ context.Context, after action.Due, _ int) (due []action.Due, _ error) {
+			if after.ID == "" {
+				due = append(due, action.Due{ID: a.ID})
+			}
+			return due, nil
+		}, 1))
 		return s.Read(a.ID)
 	}
 	if a = s.Approve(a, s.Mia); state == action.Confirmed {
