@@ -23,8 +23,9 @@ type Snapshot struct {
 	// Authority holds, for everybody who decided on the current revision and
 	// for the person deciding now, the roles that count on this action now.
 	Authority map[string][]string
-	// Rests are the people whom this authority, or that of who gives the command,
-	// was read of, with their versions: it is written only while they stand.
+	// Rests are the people and the program whom this authority, or that of who gives
+	// the command, was read of, by what their events are filed under, with their
+	// versions: it is written only while they stand.
 	Rests map[string]int64
 	// Differs names a column of the row that is not what the events say, as
 	// only somebody with other access to the database can bring about.

@@ -13,8 +13,9 @@ type Transition struct {
 	// Before, when set, is the moment from which the transition is no longer
 	// allowed. It is judged by the database's clock after the row is locked.
 	Before time.Time
-	// Rests are the people, with their versions, whose authority the transition
-	// rests on. When one has changed since, it is not written.
+	// Rests are those whose authority the transition rests on, by what their events
+	// are filed under, with their versions. When one has changed since, it is not
+	// written.
 	Rests map[string]int64
 	// Original is the version of the action that this one is linked to, when the
 	// transition rests on it: when that has moved on since, it is not written. 0

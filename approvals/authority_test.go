@@ -147,11 +147,7 @@ func TestReport13_ApprovalsThatCountAgainConfirm(t *testing.T) {
 		_, err := s.People.SetGrants(background(), stage.System("both"), s.Mia.ID, people.Grants{Roles: []string{people.RoleSupport, "finance"}})
 		granted <- err
 	}()
-	for blocked := 0; blocked == 0; time.Sleep(5 * time.Millisecond) {
-		if err := db.QueryRow(`SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`).Scan(&blocked); err != nil {
-			t.Fatal(err)
-		}
-	}
+	waits(t, db)
 	if b = s.Approve(b, s.Mia); b.State != action.Proposed {
 		t.Fatalf("%s by two of one role", b.State)
 	}

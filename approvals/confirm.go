@@ -84,7 +84,13 @@ func (s *Service) Claim(ctx context.Context, client people.Client, ref, claimID 
 	if err != nil {
 		return Claimed{}, err
 	}
+	each := client.EachTry(ctx, s.directory.Client)
 	snap, err := action.Change(ctx, s.ledger, id, func(snap action.Snapshot) (action.Command, error) {
+		client, err := each()
+		if err != nil {
+			return nil, err
+		}
+		snap.Rests[client.Subject()] = client.Version
 		if err := visible(client, ref, snap); err != nil {
 			return nil, err
 		}

@@ -86,7 +86,7 @@ func (s *Service) authorize(ctx context.Context, snap *action.Snapshot, person p
 	if err := s.voters(ctx, snap, subject, person.ID); err != nil {
 		return nil, err
 	}
-	snap.Authority[person.ID], snap.Rests[person.ID] = roles, person.Version
+	snap.Authority[person.ID], snap.Rests[person.Subject()] = roles, person.Version
 	return append(asked, roles...), nil
 }
 
@@ -100,7 +100,7 @@ func (s *Service) voters(ctx context.Context, snap *action.Snapshot, subject peo
 			if err != nil {
 				return err
 			}
-			voters, snap.Rests[p.ID] = append(voters, p), p.Version
+			voters, snap.Rests[p.Subject()] = append(voters, p), p.Version
 		}
 	}
 	for id, roles := range people.Authority(voters, subject) {

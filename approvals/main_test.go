@@ -7,6 +7,7 @@ import (
 	"os"
 	"sync"
 	"testing"
+	"time"
 
 	"countersign/store/stage"
 	"countersign/store/storetest"
@@ -40,6 +41,16 @@ func tamper(t testing.TB, db *sql.DB, query string, args ...any) {
 	}
 	if n, _ := r.RowsAffected(); n != 1 {
 		t.Fatalf("%s changed %d rows", query, n)
+	}
+}
+
+// waits returns once somebody waits for a lock of the database.
+func waits(t *testing.T, db *sql.DB) {
+	t.Helper()
+	for blocked := 0; blocked == 0; time.Sleep(5 * time.Millisecond) {
+		if err := db.QueryRow(`SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`).Scan(&blocked); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

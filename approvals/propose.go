@@ -260,7 +260,7 @@ func (p Proposal) digest() string {
 
 // Submit proposes a draft. ifMatch is the version that the caller saw.
 func (s *Service) Submit(ctx context.Context, client people.Client, id string, ifMatch int64) (action.Snapshot, error) {
-	snap, err := s.change(ctx, client, id, func(snap action.Snapshot) (action.Command, error) {
+	snap, err := s.change(ctx, client, id, func(client people.Client, snap action.Snapshot) (action.Command, error) {
 		op := fmt.Sprintf("submit:%s:%d", client.ID, ifMatch)
 		a := snap.Action
 		if err := current(snap, op, ifMatch); err != nil {
@@ -306,7 +306,7 @@ type Revision struct {
 
 // Revise replaces the content. ifMatch is the version that the caller saw.
 func (s *Service) Revise(ctx context.Context, client people.Client, id string, ifMatch int64, r Revision) (action.Snapshot, error) {
-	return s.change(ctx, client, id, func(snap action.Snapshot) (action.Command, error) {
+	return s.change(ctx, client, id, func(client people.Client, snap action.Snapshot) (action.Command, error) {
 		op := fmt.Sprintf("revise:%s:%d", client.ID, ifMatch)
 		a := snap.Action
 		if err := current(snap, op, ifMatch); err != nil {
@@ -344,7 +344,7 @@ func (s *Service) Revise(ctx context.Context, client people.Client, id string, i
 // Cancel ends an action that has not run. ifMatch is the version that the
 // caller saw.
 func (s *Service) Cancel(ctx context.Context, client people.Client, id string, ifMatch int64, reason string) (action.Snapshot, error) {
-	return s.change(ctx, client, id, func(snap action.Snapshot) (action.Command, error) {
+	return s.change(ctx, client, id, func(client people.Client, snap action.Snapshot) (action.Command, error) {
 		op := fmt.Sprintf("cancel:%s:%d", client.ID, ifMatch)
 		if err := current(snap, op, ifMatch); err != nil {
 			return nil, err

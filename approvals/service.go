@@ -128,10 +128,17 @@ func (s *Service) underCap(ctx context.Context, client string) error {
 	return nil
 }
 
-// change runs a command of the client that proposed the action. Another one,
-// whoever answers for it, would put its content under this one's name.
-func (s *Service) change(ctx context.Context, client people.Client, id string, make func(action.Snapshot) (action.Command, error)) (action.Snapshot, error) {
+// change runs a command of the client that proposed the action, which gets the
+// client as it is for each try. Another one, whoever answers for it, would put its
+// content under this one's name.
+func (s *Service) change(ctx context.Context, client people.Client, id string, make func(people.Client, action.Snapshot) (action.Command, error)) (action.Snapshot, error) {
+	each := client.EachTry(ctx, s.directory.Client)
 	return action.Change(ctx, s.ledger, id, func(snap action.Snapshot) (action.Command, error) {
+		client, err := each()
+		if err != nil {
+			return nil, err
+		}
+		snap.Rests[client.Subject()] = client.Version
 		a := snap.Action
 		if !people.ClientViewer(client).Sees(SubjectOf(a, "")) {
 			return nil, action.Refuse(action.NotFound, "There is no such action, or you may not see it.")
@@ -142,7 +149,7 @@ func (s *Service) change(ctx context.Context, client people.Client, id string, m
 		if a.Client.ID != client.ID {
 			return nil, action.Refuse(action.Forbidden, "Only the program that proposed this may change it.").Because("proposer")
 		}
-		return make(snap)
+		return make(client, snap)
 	})
 }
 

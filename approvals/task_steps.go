@@ -158,10 +158,10 @@ func (s *Service) SweepTasks(ctx context.Context, due func(ctx context.Context, 
 
 // TaskCommand is what a person asks of a task, and why.
 type TaskCommand struct {
-	Op     string // of the form
-	Person people.Person
-	By     action.By
-	Reason string
+	Op       string // of the form
+	PersonID string
+	By       action.By
+	Reason   string
 }
 
 // MayTend tells whether a person may extend or end a task: support or ops, whose
@@ -257,20 +257,31 @@ func (s *Service) EndTask(ctx context.Context, c TaskCommand, id string) (Task, 
 }
 
 // tend lets a person change a task. Their ops are their own: no program and no
-// other person can have answered one before.
+// other person can have answered one before. What they may is read anew for every
+// try.
 func (s *Service) tend(ctx context.Context, c TaskCommand, id string, decide func(Task, time.Time) (taskStep, error)) (Task, error) {
+	may := func(k Task) (map[string]int64, error) {
+		person, err := s.directory.Person(ctx, c.PersonID)
+		if err == nil {
+			err = s.MayTend(ctx, person, k)
+		}
+		return map[string]int64{person.Subject(): person.Version}, err
+	}
 	k, _, err := s.Task(ctx, id)
 	if err != nil {
 		return k, err
 	}
-	if err := s.MayTend(ctx, c.Person, k); err != nil {
+	if _, err := may(k); err != nil {
 		return k, err
 	}
-	k, _, _, err = s.changeTask(ctx, id, "tend:"+c.Person.ID+":"+c.Op, c.By, func(k Task, now time.Time) (taskStep, error) {
-		if err := s.MayTend(ctx, c.Person, k); err != nil {
+	k, _, _, err = s.changeTask(ctx, id, "tend:"+c.PersonID+":"+c.Op, c.By, func(k Task, now time.Time) (taskStep, error) {
+		rests, err := may(k)
+		if err != nil {
 			return taskStep{}, err
 		}
-		return decide(k, now)
+		step, err := decide(k, now)
+		step.rests = rests
+		return step, err
 	})
 	return k, err
 }

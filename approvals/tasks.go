@@ -32,6 +32,8 @@ type TaskChange struct {
 	Task  Task
 	Event action.Event
 	Reads int // that the budget has to allow besides, judged under the task's lock
+	// Rests are the people whose authority it rests on, as of a transition.
+	Rests map[string]int64
 }
 
 // TaskStore keeps tasks.
@@ -42,8 +44,8 @@ type TaskStore interface {
 	Now(ctx context.Context) (time.Time, error)
 	// FindTask returns the id of the task that an op opened, or "".
 	FindTask(ctx context.Context, op string) (string, error)
-	// SaveTask writes row and event in one statement. False means that the version
-	// moved, or for a new task that its op opened one before. BudgetExhausted when
+	// SaveTask writes row and event in one statement. False means that the version,
+	// or that of somebody it rests on, moved, or for a new task that its op opened one before. BudgetExhausted when
 	// Reads is more than is left. action.ErrLost means nobody knows.
 	SaveTask(ctx context.Context, c TaskChange) (bool, error)
 	// TaskLimit returns the limit that stands in the way of n more, or "".
@@ -193,6 +195,7 @@ type taskStep struct {
 	to         action.State
 	data, body any
 	reads      int
+	rests      map[string]int64
 }
 
 // changeTask decides a command on the latest state of a task and writes it, anew
@@ -220,7 +223,7 @@ func (s *Service) changeTask(ctx context.Context, id, op string, by action.By, d
 		if err != nil {
 			return k, e, now, err
 		}
-		written, err := s.tasks.SaveTask(ctx, TaskChange{Task: next, Event: e, Reads: step.reads})
+		written, err := s.tasks.SaveTask(ctx, TaskChange{Task: next, Event: e, Reads: step.reads, Rests: step.rests})
 		switch {
 		case written:
 			return next, e, now, nil

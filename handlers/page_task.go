@@ -266,7 +266,7 @@ func (s *server) tendTask(w http.ResponseWriter, r *http.Request, c caller, reas
 	for _, name := range slices.Concat(web.Limits(), []string{reason}) {
 		about = append(about, fields.Get(name))
 	}
-	cmd := approvals.TaskCommand{Op: commandOf(c, fields, about...).Op, Person: person, By: c.session.By(role), Reason: strings.TrimSpace(clean(fields.Get(reason)))}
+	cmd := approvals.TaskCommand{Op: commandOf(c, fields, about...).Op, PersonID: person.ID, By: c.session.By(role), Reason: strings.TrimSpace(clean(fields.Get(reason)))}
 	if cmd.Op == "" {
 		err = action.Refuse(action.InvalidArgument, "The form is incomplete. Open the page again.").Because("op")
 	} else {

@@ -293,7 +293,7 @@ func TestCancellingStopsAtNothing(t *testing.T) {
 	}
 	k := e.Task(approvals.Limits{Writes: new(9)})
 	ids := three(stage.SetPrice, k.ID)
-	command := approvals.TaskCommand{Op: action.NewID("req"), Person: e.Mia, By: e.Mia.As(people.RoleSupport, people.ByPassword), Reason: "enough"}
+	command := approvals.TaskCommand{Op: action.NewID("req"), PersonID: e.Mia.ID, By: e.Mia.As(people.RoleSupport, people.ByPassword), Reason: "enough"}
 	ended, err := e.Approvals.EndTask(t.Context(), command, k.ID)
 	if gone("task", ids, err); ended.State != approvals.TaskEnded {
 		t.Errorf("the task is %s", ended.State)

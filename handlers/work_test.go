@@ -56,7 +56,7 @@ func TestWorkIsWhatCanBeClaimed(t *testing.T) {
 		p := stage.Proposal(tool, stage.Product(), 105)
 		p.TaskID = k.ID
 		return p, func() {
-			command := approvals.TaskCommand{Op: action.NewID("req"), Person: e.Mia, By: e.Mia.As(people.RoleSupport, people.ByPassword), Reason: "go on"}
+			command := approvals.TaskCommand{Op: action.NewID("req"), PersonID: e.Mia.ID, By: e.Mia.As(people.RoleSupport, people.ByPassword), Reason: "go on"}
 			if _, err := e.Approvals.ExtendTask(ctx, command, k.ID, more); err != nil {
 				t.Fatal(err)
 			}

@@ -119,6 +119,17 @@ CREATE TABLE clients (
 );
 REVOKE DELETE ON clients FROM countersign_app;
 
+-- client_stands tells whether a program is in a version still, as of this moment
+-- and not of when the statement began.
+-- +goose StatementBegin
+CREATE FUNCTION client_stands(client text, known bigint) RETURNS boolean
+    LANGUAGE plpgsql VOLATILE AS $$
+BEGIN
+    RETURN EXISTS (SELECT FROM clients c WHERE c.id = client AND c.version = known);
+END
+$$;
+-- +goose StatementEnd
+
 -- client_keys holds the hash of each API key. A prefix finds it.
 CREATE TABLE client_keys (
     id           text        PRIMARY KEY,

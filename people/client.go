@@ -1,6 +1,7 @@
 package people
 
 import (
+	"context"
 	"slices"
 	"time"
 
@@ -43,6 +44,20 @@ func (c Client) From(entry string) []string {
 
 // Subject is what the client's events are filed under.
 func (c Client) Subject() string { return "client:" + c.ID }
+
+// EachTry returns what gives the client for each try of a command: the first time
+// as it was when its key was checked, then as read says that it is. What is written
+// has to rest on the version given.
+func (c Client) EachTry(ctx context.Context, read func(context.Context, string) (Client, error)) func() (Client, error) {
+	tried := false
+	return func() (Client, error) {
+		if !tried {
+			tried = true
+			return c, nil
+		}
+		return read(ctx, c.ID)
+	}
+}
 
 // By is the client as the cause of an event.
 func (c Client) By() action.By {

@@ -217,7 +217,7 @@ h AS MATERIALIZED (
 k AS MATERIALIZED (
     SELECT CASE WHEN h.held <> '' THEN h.held WHEN $53 = '' THEN '' ELSE hold_task($53, $54, $49, 1) END AS held FROM h),
 t AS MATERIALIZED (
-    SELECT k.held, app_now() AS at FROM k),
+    SELECT k.held, app_now() AS at, $62 = '' OR client_stands($62, $63) AS stands FROM k),
 u AS (
     UPDATE actions SET state = $3, version = $2, revision = $4, tool = $8, tool_version = $9, scope = $10,
         target_type = $11, target_id = $12, object_version = $13, payload_hash = $14, proposal_hash = $15,
@@ -225,7 +225,7 @@ u AS (
         refs = $22, deciders = $23, confirmation_ref = $24, claimed_by = $25, open_attempt = $26, block = $27, case_id = $28,
         case_since = $42, case_why = $43, case_pending = $44, needs_person = $45, key_until = $46, case_closed_at = $47, partly = $50,
         reads = $51, writes = $52, writing = $55, task_look = $56, case_moved_at = $59
-    FROM t WHERE actions.id = $1 AND t.held = '' AND ($6::timestamptz IS NULL OR t.at < $6)
+    FROM t WHERE actions.id = $1 AND t.held = '' AND t.stands AND ($6::timestamptz IS NULL OR t.at < $6)
     RETURNING actions.id),
 e AS (
     INSERT INTO events (subject, version, op, kind, by_kind, by_id, by_name, by_role, by_method, from_state, to_state, at, data)
@@ -235,10 +235,12 @@ b AS (
 SELECT (SELECT id FROM u) AS id, coalesce((SELECT held FROM t), '') AS held`
 
 // Append writes a transition: row and event in one statement, only if the
-// version is still the one it was decided on, its time is not over, and the people
-// whose authority it rests on, and the action that it follows, are as they were: who
-// changes one of them waits. Rows are locked before the target, and each before
-// the one that it is linked to, which is older: nobody waits in a circle.
+// version is still the one it was decided on, its time is not over, and those
+// whose authority it rests on, and the action that it follows, are as they were. Who
+// changes one of the people, or that action, waits. Rows are locked before the
+// target, and each before the one that it is linked to, which is older: nobody waits
+// in a circle. A program is only looked at, last of all, because all that it does at
+// once would wait at one row: what is changed of it later comes after this.
 func (db *DB) Append(ctx context.Context, t action.Transition) (bool, error) {
 	a, e := t.Next, t.Event
 	r := project(a)
@@ -246,10 +248,7 @@ func (db *DB) Append(ctx context.Context, t action.Transition) (bool, error) {
 	if !t.Before.IsZero() {
 		before = &t.Before
 	}
-	people, versions := pq.StringArray{}, pq.Int64Array{}
-	for _, id := range slices.Sorted(maps.Keys(t.Rests)) {
-		people, versions = append(people, id), append(versions, t.Rests[id])
-	}
+	on := restsOn(t.Rests)
 	var original *string
 	if linked, _ := a.Links.To(); t.Original > 0 {
 		original = orNull(linked)
@@ -261,7 +260,8 @@ func (db *DB) Append(ctx context.Context, t action.Transition) (bool, error) {
 		r.claimedBy, r.openAttempt, r.block, r.caseID, e.Op, e.Kind, e.By.Kind, e.By.ID, e.By.Name, e.By.Role, e.By.Method,
 		e.From, a.Actor.ID, string(e.Data), salt(), nullBytes(e.Body), r.workAt,
 		r.caseSince, r.caseWhy, r.casePending, r.needsPerson, r.keyUntil, r.caseClosedAt, goesOn(t), a.Client.ID, r.partly,
-		r.reads, r.writes, spends(t), a.TaskID, a.Terms.Write, r.taskLook, people, versions, r.caseMovedAt, original, t.Original)
+		r.reads, r.writes, spends(t), a.TaskID, a.Terms.Write, r.taskLook, on.people, on.versions, r.caseMovedAt, original, t.Original,
+		on.client, on.clientVersion)
 	if err != nil {
 		return false, err
 	}
@@ -269,6 +269,27 @@ func (db *DB) Append(ctx context.Context, t action.Transition) (bool, error) {
 		db.pulse.ring()
 	}
 	return w.ID != nil, heldUp(w.Held)
+}
+
+// rests are those whose authority something rests on, with their versions.
+type rests struct {
+	people        pq.StringArray
+	versions      pq.Int64Array
+	client        string
+	clientVersion int64
+}
+
+func restsOn(subjects map[string]int64) rests {
+	r := rests{people: pq.StringArray{}, versions: pq.Int64Array{}}
+	for _, subject := range slices.Sorted(maps.Keys(subjects)) {
+		kind, id, _ := strings.Cut(subject, ":")
+		if kind == action.ByClient {
+			r.client, r.clientVersion = id, subjects[subject]
+		} else {
+			r.people, r.versions = append(r.people, id), append(r.versions, subjects[subject])
+		}
+	}
+	return r
 }
 
 // look is the look at the target that belongs to a transition. What only reads

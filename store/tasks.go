@@ -70,7 +70,11 @@ b AS (
 SELECT (SELECT id FROM k) AS id, '' AS held`
 
 const updateTaskSQL = `
-WITH h AS MATERIALIZED (SELECT hold_task($18, $1, $19, $20) AS held),
+WITH r AS MATERIALIZED (
+    SELECT p.id FROM persons p JOIN unnest($24::text[], $25::bigint[]) AS w (id, version) ON p.id = w.id
+    WHERE p.version = w.version FOR SHARE OF p),
+h AS MATERIALIZED (
+    SELECT hold_task($18, $1, $19, $20) AS held WHERE cardinality($24::text[]) = 0 OR (SELECT count(*) FROM r) = cardinality($24::text[])),
 k AS (
     UPDATE tasks SET version = $2, state = $3, reached = $4, ends_at = $5, max_reads = $6, max_writes = $7, reads = $8
     FROM h WHERE h.held = '' AND tasks.id = $1 AND tasks.version = $2 - 1
@@ -80,11 +84,11 @@ e AS (
     SELECT k.id, $2, $9, $10, $11, $12, $13, $14, $15, $16, $3, $17, $21 FROM k),
 b AS (
     INSERT INTO bodies (subject, version, salt, content) SELECT k.id, $2, $22, $23 FROM k WHERE $23::bytea IS NOT NULL)
-SELECT (SELECT id FROM k) AS id, h.held AS held FROM h`
+SELECT (SELECT id FROM k) AS id, coalesce((SELECT held FROM h), '') AS held`
 
 // SaveTask writes a task's row and event in one statement, under the task's lock,
 // so that what is proposed meanwhile was let through before or sees it. False
-// means that the version moved, or that the op opened a task before.
+// means that the version, or that of somebody it rests on, moved, or that the op opened a task before.
 // BudgetExhausted when the reads are more than is left.
 func (db *DB) SaveTask(ctx context.Context, c approvals.TaskChange) (bool, error) {
 	k, e := c.Task, c.Event
@@ -94,13 +98,13 @@ func (db *DB) SaveTask(ctx context.Context, c approvals.TaskChange) (bool, error
 		err = db.write(ctx, &w, insertTaskSQL, k.ID, k.Version, k.State, e.Op, k.Client.ID, k.CreatedAt, k.Reached, k.EndsAt,
 			k.Limits.Reads, k.Limits.Writes, k.Spent.Reads, e.Kind, e.By.Kind, e.By.Name, e.By.Role, e.By.Method, e.From, string(e.Data), salt(), nullBytes(e.Body))
 	} else {
-		look := approvals.LookLock
+		look, on := approvals.LookLock, restsOn(c.Rests)
 		if c.Reads > 0 {
 			look = approvals.LookRead
 		}
 		err = db.write(ctx, &w, updateTaskSQL, k.ID, k.Version, k.State, k.Reached, k.EndsAt, k.Limits.Reads, k.Limits.Writes, k.Spent.Reads,
 			e.Op, e.Kind, e.By.Kind, e.By.ID, e.By.Name, e.By.Role, e.By.Method, e.From, e.At, look, k.Client.ID, c.Reads,
-			string(e.Data), salt(), nullBytes(e.Body))
+			string(e.Data), salt(), nullBytes(e.Body), on.people, on.versions)
 	}
 	if err != nil {
 		return false, err

@@ -41,7 +41,7 @@ func TestTasksFoldToTheirRows(t *testing.T) {
 		}
 	}
 	command := func(op string) approvals.TaskCommand {
-		return approvals.TaskCommand{Op: op, Person: s.Mia, By: s.Mia.As(people.RoleSupport, people.ByPassword), Reason: "because"}
+		return approvals.TaskCommand{Op: op, PersonID: s.Mia.ID, By: s.Mia.As(people.RoleSupport, people.ByPassword), Reason: "because"}
 	}
 	compared("opened")
 	spend("one", approvals.Spent{Decisions: 1, Reads: 1, Cost: 1})

@@ -20,6 +20,8 @@ type Ledger interface {
 	// Concluded returns actions that were done in part, each with one that is
 	// linked to it and has taken effect, after a pair of them.
 	Concluded(ctx context.Context, after Conclusion, limit int) ([]Conclusion, error)
+	// Client returns a program as it is now; NotFound when there is none.
+	Client(ctx context.Context, id string) (people.Client, error)
 }
 
 // Service runs the commands of this package.
@@ -31,9 +33,16 @@ type Service struct {
 // New makes the service.
 func New(l Ledger, c *rule.Catalogue) *Service { return &Service{ledger: l, catalogue: c} }
 
-// change runs an executor's command on an action that its client may execute.
+// change runs an executor's command on an action that its client may execute,
+// judged anew for every try.
 func (s *Service) change(ctx context.Context, client people.Client, id string, make func(action.Snapshot) (action.Command, error)) (action.Snapshot, error) {
+	each := client.EachTry(ctx, s.ledger.Client)
 	return action.Change(ctx, s.ledger, id, func(snap action.Snapshot) (action.Command, error) {
+		client, err := each()
+		if err != nil {
+			return nil, err
+		}
+		snap.Rests[client.Subject()] = client.Version
 		a := snap.Action
 		subject := people.Subject{Tool: a.Tool, Scope: a.Scope, Entry: a.Entry, ActorID: a.Actor.ID, ClientID: a.Client.ID}
 		if !people.ClientViewer(client).Sees(subject) {

@@ -62,7 +62,7 @@ func (s Seen) op(what string, who Who) string {
 
 // change runs a person's command on a case. What they may is read anew for
 // every try.
-func (s *Cases) change(ctx context.Context, who Who, caseID string, make func(by action.By) (action.Command, error)) (action.Snapshot, error) {
+func (s *Cases) change(ctx context.Context, who Who, caseID string, make func(snap action.Snapshot, by action.By) (action.Command, error)) (action.Snapshot, error) {
 	id, err := s.store.CaseAction(ctx, caseID)
 	if err != nil {
 		return action.Snapshot{}, err
@@ -82,8 +82,8 @@ func (s *Cases) change(ctx context.Context, who Who, caseID string, make func(by
 		if err := people.May(person, people.ToSettle, subject); err != nil {
 			return nil, err
 		}
-		snap.Rests[person.ID] = person.Version
-		return make(person.As(people.RoleOps, who.Method))
+		snap.Rests[person.Subject()] = person.Version
+		return make(snap, person.As(people.RoleOps, who.Method))
 	})
 }
 
@@ -130,26 +130,29 @@ func noCase() error {
 
 // Take takes a case, or keeps it for longer. AlreadyClaimed names who has it.
 func (s *Cases) Take(ctx context.Context, who Who, seen Seen) (action.Snapshot, error) {
-	return s.change(ctx, who, seen.CaseID, func(by action.By) (action.Command, error) {
+	return s.change(ctx, who, seen.CaseID, func(_ action.Snapshot, by action.By) (action.Command, error) {
 		return action.TakeCase{Op: seen.op("take", who), By: by, CaseID: seen.CaseID, Version: seen.Version, SnapshotHash: seen.SnapshotHash}, nil
 	})
 }
 
 // HandOver gives a case to another person who may settle it, or with "" back.
 func (s *Cases) HandOver(ctx context.Context, who Who, seen Seen, to string) (action.Snapshot, error) {
-	return s.change(ctx, who, seen.CaseID, func(by action.By) (action.Command, error) {
+	return s.change(ctx, who, seen.CaseID, func(snap action.Snapshot, by action.By) (action.Command, error) {
 		cmd := action.HandOver{Op: seen.op("hand-over", who) + ":" + to, By: by, CaseID: seen.CaseID, Version: seen.Version, SnapshotHash: seen.SnapshotHash, To: to}
 		if to == "" {
 			return cmd, nil
 		}
-		other, err := s.receiver(ctx, seen.CaseID, to)
-		cmd.ToName = other.Name
-		return cmd, err
+		other, err := s.receiver(ctx, subjectOf(snap.Action), to)
+		if err != nil {
+			return nil, err
+		}
+		cmd.ToName, snap.Rests[other.Subject()] = other.Name, other.Version
+		return cmd, nil
 	})
 }
 
-// receiver is somebody who may settle the case.
-func (s *Cases) receiver(ctx context.Context, caseID, id string) (people.Person, error) {
+// receiver is somebody who may settle cases of this.
+func (s *Cases) receiver(ctx context.Context, subject people.Subject, id string) (people.Person, error) {
 	person, err := s.store.Person(ctx, id)
 	if action.IsCode(err, action.NotFound) {
 		return person, action.Refuse(action.InvalidArgument, "There is no such person.").At("/person", "must be somebody who may settle this case")
@@ -157,11 +160,7 @@ func (s *Cases) receiver(ctx context.Context, caseID, id string) (people.Person,
 	if err != nil {
 		return person, err
 	}
-	snap, err := s.Find(ctx, people.Viewer{All: true}, caseID)
-	if err != nil {
-		return person, err
-	}
-	if people.May(person, people.ToSettle, subjectOf(snap.Action)) != nil {
+	if people.May(person, people.ToSettle, subject) != nil {
 		return person, action.Refuse(action.InvalidArgument, person.Name+" may not settle this case.").Because("receiver").
 			With("name", person.Name).At("/person", "must be somebody who may settle this case")
 	}
@@ -170,7 +169,7 @@ func (s *Cases) receiver(ctx context.Context, caseID, id string) (people.Person,
 
 // AskAgain has the business system asked by key again.
 func (s *Cases) AskAgain(ctx context.Context, who Who, seen Seen) (action.Snapshot, error) {
-	return s.change(ctx, who, seen.CaseID, func(by action.By) (action.Command, error) {
+	return s.change(ctx, who, seen.CaseID, func(_ action.Snapshot, by action.By) (action.Command, error) {
 		return action.AskAgain{Op: seen.op("ask", who), By: by, CaseID: seen.CaseID, Version: seen.Version, SnapshotHash: seen.SnapshotHash}, nil
 	})
 }
@@ -178,7 +177,7 @@ func (s *Cases) AskAgain(ctx context.Context, who Who, seen Seen) (action.Snapsh
 // SendAgain has an executor make the one retry, under the same key. See
 // action.Snapshot.MaySendAgain for when that is safe.
 func (s *Cases) SendAgain(ctx context.Context, who Who, seen Seen) (action.Snapshot, error) {
-	return s.change(ctx, who, seen.CaseID, func(by action.By) (action.Command, error) {
+	return s.change(ctx, who, seen.CaseID, func(_ action.Snapshot, by action.By) (action.Command, error) {
 		return action.SendAgain{Op: seen.op("send-again", who), By: by, CaseID: seen.CaseID, Version: seen.Version, SnapshotHash: seen.SnapshotHash}, nil
 	})
 }
@@ -204,7 +203,7 @@ func (s *Cases) Settle(ctx context.Context, who Who, seen Seen, f Finding) (acti
 		return action.Snapshot{}, err
 	}
 	content := action.ContentHash([]byte(f.Verdict + "\n" + f.EvidenceKind + "\n" + f.EvidenceRef + "\n" + f.Note))
-	return s.change(ctx, who, seen.CaseID, func(by action.By) (action.Command, error) {
+	return s.change(ctx, who, seen.CaseID, func(_ action.Snapshot, by action.By) (action.Command, error) {
 		return action.Settle{Op: seen.op("settle", who) + ":" + content[len("sha256:"):][:16], By: by, CaseID: seen.CaseID, Version: seen.Version,
 			Verdict: action.Verdict{Verdict: f.Verdict, EvidenceKind: f.EvidenceKind, EvidenceRef: f.EvidenceRef, Note: f.Note, SnapshotHash: seen.SnapshotHash}}, nil
 	})
@@ -215,7 +214,7 @@ func (s *Cases) Confirm(ctx context.Context, who Who, seen Seen, agree bool, not
 	if err := texts("", note); err != nil {
 		return action.Snapshot{}, err
 	}
-	return s.change(ctx, who, seen.CaseID, func(by action.By) (action.Command, error) {
+	return s.change(ctx, who, seen.CaseID, func(_ action.Snapshot, by action.By) (action.Command, error) {
 		return action.Confirm{Op: seen.op(fmt.Sprint("confirm-", agree), who), By: by, CaseID: seen.CaseID, Version: seen.Version,
 			SnapshotHash: seen.SnapshotHash, Agree: agree, Note: note}, nil
 	})

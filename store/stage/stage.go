@@ -90,6 +90,7 @@ func (s *Stage) Over(db *store.DB, ledger approvals.Ledger) *Console {
 type linked interface {
 	Linked(ctx context.Context, ids ...string) ([]action.Action, error)
 	Concluded(ctx context.Context, after triage.Conclusion, limit int) ([]triage.Conclusion, error)
+	Client(ctx context.Context, id string) (people.Client, error)
 }
 
 func (s *Stage) must(err error) {
