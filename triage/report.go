@@ -129,11 +129,15 @@ func (s *Service) Observe(ctx context.Context, client people.Client, id string, 
 		}
 		cmd := action.AddObservation{By: client.By(), CaseID: action.NewID("cas"), Observation: action.Observation{ID: o.ID, Tool: o.Tool, Step: o.Step,
 			Failed: o.Error != "", ObservedAt: o.ObservedAt.UTC(), Snapshot: o.Snapshot, Error: o.Error, Wire: o.Wire}}
-		if o.Error != "" {
-			cmd.Observation.Absent, err = s.absent(ctx, tool.Contract, o)
-			return cmd, err
+		object, err := s.ofObject(ctx, tool.Contract, a, o)
+		if err != nil {
+			return nil, err
 		}
-		if aboutObject(tool.Contract, o.Tool) {
+		if o.Error != "" {
+			cmd.Observation.Absent = object != nil && object.Absent(o.Wire.Status)
+			return cmd, nil
+		}
+		if object != nil {
 			cmd.Observation.Version = versionIn(o.Snapshot)
 		}
 		err = judge(ctx, tool, a, &cmd)
@@ -210,13 +214,6 @@ func judge(ctx context.Context, tool *rule.Tool, a action.Action, cmd *action.Ad
 	return nil
 }
 
-// aboutObject reports whether a read tool shows the object that the action
-// changes, so that its version can be compared.
-func aboutObject(c *contract.Contract, tool string) bool {
-	return tool == c.Approval.Before || slices.ContainsFunc(slices.Concat(c.Execution.Preconditions, c.Execution.Postconditions),
-		func(k contract.Condition) bool { return k.Read == tool })
-}
-
 // readings are the latest snapshots of each tool since the claim, or since
 // something was sent.
 func readings(a action.Action, latest action.Observation) map[string]json.RawMessage {
@@ -235,40 +232,6 @@ func readings(a action.Action, latest action.Observation) map[string]json.RawMes
 	}
 	found[latest.Tool] = latest.Snapshot
 	return found
-}
-
-// absent reports whether a reading showed nothing because the object is not
-// there, as the contract of the tool that read it judges.
-func (s *Service) absent(ctx context.Context, c *contract.Contract, o Observation) (bool, error) {
-	if o.Wire.Status == 0 || !aboutObject(c, o.Tool) {
-		return false, nil
-	}
-	read, err := s.catalogue.Latest(ctx, o.Tool)
-	if action.IsCode(err, action.UnknownTool) {
-		return false, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	return read.Contract.Absent(o.Wire.Status), nil
-}
-
-// versionIn returns the object version that a snapshot shows in its member
-// "version" or "object_version", or "".
-func versionIn(snapshot json.RawMessage) string {
-	var object map[string]json.RawMessage
-	if json.Unmarshal(snapshot, &object) != nil {
-		return ""
-	}
-	for _, name := range []string{"object_version", "version"} {
-		var text string
-		if raw, ok := object[name]; ok && json.Unmarshal(raw, &text) == nil {
-			return text
-		} else if number := strings.TrimSpace(string(raw)); ok && number != "" && number[0] >= '0' && number[0] <= '9' {
-			return number
-		}
-	}
-	return ""
 }
 
 func (o Observation) check() error {

@@ -1,10 +1,13 @@
 package triage_test
 
 import (
+	"strings"
 	"testing"
+	"time"
 
 	"countersign/action"
 	"countersign/store/stage"
+	"countersign/triage"
 )
 
 // Two refunds are proposed at once, and each asks for one person as long as
@@ -42,5 +45,48 @@ execution: { proves: completed }
 	}
 	if a = read(a, "19"); a.State != action.Conflict {
 		t.Errorf("it needs two by now, and it is %s", a.State)
+	}
+}
+
+// What is read beside the object may be gone, or of any version: only the object
+// itself ends the action, as the contract judges that it was read with.
+func TestOnlyTheObjectItselfIsGoneOrHasMovedOn(t *testing.T) {
+	s := set(t)
+	read := func(name, target, refusals string) {
+		s.Tool("name: " + name + "\nmode: read\ninput_schema: { type: object, properties: { product_id: { type: string }, new_price: { type: number } } }\n" +
+			"target: { " + target + ", block: none }\nhttp: { method: GET, path: \"/x\" }\nexecution: { definite_failures: " + refusals + " }\n")
+	}
+	read("shop.stock", "type: product, id: /product_id", "[400]")
+	read("shop.stock", "type: product, id: /product_id", "[404]")
+	read("shop.coupon", "type: coupon, id: /product_id", "[404]")
+	read("shop.tier", "type: product, id: /new_price", "[404]")
+	var reads []string
+	for _, tool := range []string{"stock", "coupon", "tier"} {
+		reads = append(reads, "{ read: shop."+tool+", field: /open, expect: \"value == true\" }")
+	}
+	s.Tool(stage.Contract("shop.checked", "", "preconditions: [ "+strings.Join(reads, ", ")+" ]"))
+	gone := func(version int) triage.Observation {
+		return triage.Observation{Error: "status 404", ObservedAt: time.Now(), Wire: action.Wire{Status: 404, ToolVersion: version}}
+	}
+	moved := triage.Observation{Snapshot: []byte(`{"open":true,"version":"v2"}`), ObservedAt: time.Now()}
+	same := triage.Observation{Snapshot: []byte(`{"open":true,"version":"v1"}`), ObservedAt: time.Now()}
+	for _, c := range []struct {
+		tool string
+		o    triage.Observation
+		want action.State
+	}{
+		{"shop.coupon", gone(1), action.Executing}, {"shop.coupon", moved, action.Executing},
+		{"shop.tier", gone(0), action.Executing}, {"shop.tier", moved, action.Executing},
+		{"shop.stock", gone(1), action.Executing}, {"shop.stock", gone(7), action.Executing}, {"shop.stock", same, action.Executing},
+		{"shop.stock", gone(2), action.Conflict}, {"shop.stock", gone(0), action.Conflict}, {"shop.stock", moved, action.Conflict},
+	} {
+		p, version := stage.Proposal("shop.checked", stage.Product(), 7), "v1"
+		p.ObjectVersion = &version
+		a, _ := s.Claim(s.Approve(s.Propose(p), s.Mia))
+		c.o.ID, c.o.Tool = action.NewID("obs"), c.tool
+		snap, err := s.Triage.Observe(background(), s.Executor, a.ID, c.o)
+		if must(t, err); snap.Action.State != c.want || snap.Action.Gone() != (c.want == action.Conflict && c.o.Error != "") {
+			t.Errorf("%s, %+v: it is %s", c.tool, c.o, snap.Action.State)
+		}
 	}
 }

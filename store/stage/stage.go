@@ -174,7 +174,7 @@ func Tools() []string {
 		Contract(Small, `{ when: "true", role: support, approvals: 0 }`, ""),
 		`name: ` + ReadPrice + `
 mode: read
-input_schema: { type: object }
+input_schema: { type: object, properties: { product_id: { type: string } } }
 target: { type: product, id: /product_id, scope: shop, block: none }
 http: { method: GET, path: "/products/{product_id}" }
 `,
