@@ -166,7 +166,7 @@ type Observation struct {
 // Stall is that an approved action was taken and given back, because something
 // that is looked at before it runs could not be told.
 type Stall struct {
-	Times int    // in a row
+	Times int    // in a row: given back for another reason, or left to lapse, it begins anew
 	Why   string // as the executor said the last time; "" when it did not
 }
 

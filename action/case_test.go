@@ -362,3 +362,23 @@ func TestAPreviewIsWhatSettlingDoes(t *testing.T) {
 		}
 	}
 }
+
+// That a case was taken is repeated to who took it only while they hold it.
+func TestTakenIsSaidOnlyToWhoHoldsTheCase(t *testing.T) {
+	for name, end := range map[string]func(*life){
+		"handed over to nobody":   func(l *life) { l.do(l.handOver(ops, By{}), ResultUnknown) },
+		"held for its whole time": func(l *life) { l.now = l.a.Case.Holder.Until },
+		"settled":                 func(l *life) { l.do(l.settle(Happened), Applied) },
+	} {
+		l := newLife(t).unknown()
+		take := l.take(ops)
+		l.do(take, ResultUnknown)
+		if _, err := l.try(take); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		end(l)
+		if _, err := l.try(take); !IsCode(err, StaleRevision) {
+			t.Errorf("%s, it is taken again: %v", name, err)
+		}
+	}
+}

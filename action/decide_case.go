@@ -15,6 +15,10 @@ func (s Snapshot) seen(what, caseID string, version int64, hash string) error {
 	if a.Case.ID == caseID && a.Version == version && a.SnapshotHash() == hash {
 		return nil
 	}
+	return movedOn()
+}
+
+func movedOn() error {
 	return Refuse(StaleRevision, "Not recorded. Something new is known since you opened this case. Look again.").Because("case")
 }
 
@@ -28,8 +32,19 @@ func (s Snapshot) free(by By) error {
 		With("by", h.Name).With("until", h.Until.UTC().Format(time.RFC3339))
 }
 
-func (c TakeCase) op() string                      { return c.Op }
-func (c TakeCase) again(s Snapshot, _ Event) error { return s.free(c.By) }
+func (c TakeCase) op() string { return c.Op }
+
+// again holds as long as the person still holds the case: it may have been handed
+// over since, or left.
+func (c TakeCase) again(s Snapshot, _ Event) error {
+	if err := s.free(c.By); err != nil {
+		return err
+	}
+	if h, held := s.Action.HeldBy(s.Now); !held || h.ID != c.By.ID {
+		return movedOn()
+	}
+	return nil
+}
 
 func (c TakeCase) decide(s Snapshot) (Transition, error) {
 	if err := s.seen("taken", c.CaseID, c.Version, c.SnapshotHash); err != nil {

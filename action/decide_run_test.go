@@ -291,6 +291,23 @@ func TestWhatCannotBeRunIsOfferedLaterEveryTime(t *testing.T) {
 			t.Fatalf("offered after %s", last)
 		}
 	}
+	for name, end := range map[string]func(claim string){
+		"given back for no reason of its own": func(claim string) { l.do(Release{Op: l.op(), By: executor, ClaimID: claim}, Confirmed) },
+		"left to lapse": func(string) {
+			l.now = l.a.Claim.LeaseUntil
+			l.do(Tick{}, Confirmed)
+		},
+	} {
+		claim := l.op()
+		l.do(l.claim(executor, claim), Executing)
+		end(claim)
+		if _, at := l.a.NextWork(); l.a.Stall != (Stall{}) || at.After(l.now) {
+			t.Errorf("%s, it is offered at %s: %+v", name, at, l.a.Stall)
+		}
+		if give("not yet"); l.a.Stall != (Stall{Times: 1, Why: "not yet"}) {
+			t.Errorf("%s, then in vain: %+v", name, l.a.Stall)
+		}
+	}
 	if folded, err := Fold(l.events); err != nil || folded.Stall != l.a.Stall {
 		t.Errorf("folds to %+v, %v", folded.Stall, err)
 	}

@@ -101,7 +101,10 @@ func (a *Action) absorb(e Event) error {
 		return a.absorbHolding(e)
 	case KindGivenUp, KindCancelled, KindReleased, KindConcluded, KindOverdue:
 		return a.absorbEnd(e)
-	case KindExpired, KindLapsed, KindClosed:
+	case KindLapsed:
+		a.Stall = Stall{}
+		return nil
+	case KindExpired, KindClosed:
 		return nil
 	}
 	return fmt.Errorf("unknown kind")
@@ -162,8 +165,11 @@ func (a *Action) absorbEnd(e Event) error {
 	if err := unmarshalBoth(e, &d, &b); err != nil {
 		return err
 	}
-	if d.Vain {
+	switch {
+	case d.Vain:
 		a.Stall = Stall{Times: a.Stall.Times + 1, Why: b.Why}
+	case e.Kind == KindReleased:
+		a.Stall = Stall{}
 	}
 	if e.Kind == KindGivenUp {
 		a.FailureCode = d.Code
