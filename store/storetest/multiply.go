@@ -27,7 +27,7 @@ func Multiply(t testing.TB, ownerDSN, id string, n int) {
 		 SELECT ` + newID + `, state, version, revision, create_op || ':' || i, tool, tool_version, client_id, scope, task_id, actor_id, target_type,
 		    target_id || '-' || i, object_version, payload_hash || i, proposal_hash || i, content_version, created_at, updated_at,
 		    expires_at + interval '1 hour' + i * interval '1 second', expires_at + interval '1 hour' + i * interval '1 second', work, work_at,
-		    roles, deciders, confirmation_ref || i, claimed_by, open_attempt, block, case_id || i, case_since + i * interval '1 second', case_moved_at,
+		    roles, deciders, confirmation_ref || i, claimed_by, open_attempt, block, case_id || i, case_since, case_moved_at,
 		    case_why, case_pending, needs_person, key_until, links, ARRAY[payload_hash || i]
 		 FROM actions, ` + copies + ` WHERE id = $1`,
 		`INSERT INTO events (subject, version, op, kind, by_kind, by_id, by_name, by_role, by_method, from_state, to_state, at, data)
