@@ -213,18 +213,20 @@ func concludedCode(how string) string {
 // other action, as far as that can be proven; as not done when the other action
 // has undone the part, or is done in its stead. One that did not take effect
 // closes nothing. What was not done in part is left to people: no executor goes
-// on with it beside the other action.
+// on with it beside the other action, nor with what follows one that has done it.
 func (c Conclude) decide(s Snapshot) (Transition, error) {
 	a := s.Action
 	if err := s.need("concluded", ResultUnknown); err != nil {
 		return Transition{}, err
 	}
 	ended := c.Outcome.In(Applied, Accepted)
-	if ended && !a.Partly() && a.awaitsRetry() {
+	original, _ := a.Links.To()
+	own := c.Linked == original // and not one that is linked to this one
+	if ended && !a.Partly() && a.awaitsRetry() && (!own || s.MayFollow() != nil) {
 		op := c.op() + ":" + strconv.FormatInt(a.Version, 10)
 		return s.step(op, c.By, KindConcluded, ResultUnknown, concluded{Linked: c.Linked, How: c.How}, nil)
 	}
-	if !ended || !a.Partly() || !s.fenced() {
+	if own || !ended || !a.Partly() || !s.fenced() {
 		return Transition{}, Refuse(WrongState, "It was not done in part, or the linked action has not taken effect.").Because("not-partly")
 	}
 	to := Failed

@@ -276,14 +276,18 @@ WHERE e.subject = ANY ($1) ORDER BY e.subject, e.version`, pq.StringArray(ids))
 }
 
 // Concluded returns pairs of an action that was done in part, or that an executor
-// would go on with, and one that is linked to it and has taken effect, the oldest
-// first, after one.
+// would go on with, and one that has taken effect and is linked to it, or that it
+// is linked to; the oldest first, after one.
 func (db *DB) Concluded(ctx context.Context, after triage.Conclusion, limit int) ([]triage.Conclusion, error) {
 	var pairs []triage.Conclusion
 	err := db.selectAll(ctx, &pairs, `
-SELECT o.id AS action, l.id AS linked FROM (SELECT id FROM actions WHERE partly UNION SELECT id FROM actions WHERE work = 'retry') o
-    JOIN actions l ON l.links && ARRAY[o.id] AND l.links <> '{}'
-WHERE l.state IN ('applied', 'accepted') AND (o.id, l.id) > ($2, $3) ORDER BY o.id, l.id LIMIT $1`, limit, after.Action, after.Linked)
+WITH o AS (SELECT id, links FROM actions WHERE partly UNION SELECT id, links FROM actions WHERE work = 'retry'),
+p AS (
+    SELECT o.id AS action, l.id AS linked FROM o JOIN actions l ON l.links && ARRAY[o.id] AND l.links <> '{}'
+    WHERE l.state IN ('applied', 'accepted')
+    UNION ALL
+    SELECT o.id, l.id FROM o JOIN actions l ON l.id = ANY (o.links) WHERE l.state IN ('applied', 'accepted'))
+SELECT action, linked FROM p WHERE (action, linked) > ($2, $3) ORDER BY action, linked LIMIT $1`, limit, after.Action, after.Linked)
 	return pairs, err
 }
 

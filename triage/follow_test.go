@@ -182,6 +182,13 @@ func TestReport26_NothingFollowsWhatTurnedOutOtherwise(t *testing.T) {
 			if must(t, err); may && gate != "attempt" {
 				t.Errorf("%s, %s: it is offered", f.name, gate)
 			}
+			for range 2 {
+				must(t, s.past.Triage.Conclude(background()))
+			}
+			left := gate == "retry" && f.state == action.Applied
+			if n := s.Count(a.ID, action.KindConcluded); (n == 1) != left || left && s.Read(a.ID).Work() == action.WorkRetry {
+				t.Errorf("%s, %s: left to people %d times", f.name, gate, n)
+			}
 			if n := s.Count(a.ID, action.KindAttempted); n != map[string]int{"retry": 1}[gate] {
 				t.Errorf("%s, %s: %d attempts", f.name, gate, n)
 			}

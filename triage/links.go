@@ -41,7 +41,8 @@ type Conclusion struct {
 const concludeBatch = 200
 
 // Conclude closes what was done in part and whose linked action has ended since,
-// and leaves to people what an executor would have gone on with beside it.
+// and leaves to people what an executor would have gone on with beside it, or after
+// the one that it is linked to has done it.
 // One that was only accepted, and may still turn out otherwise, closes nothing.
 func (s *Service) Conclude(ctx context.Context) error {
 	return action.Each(ctx, func(after Conclusion) ([]Conclusion, error) { return s.ledger.Concluded(ctx, after, concludeBatch) }, func(p Conclusion) error {
