@@ -39,6 +39,9 @@ type Snapshot struct {
 	// AwaitedBy is an action, linked to this one whose outcome is unknown, that
 	// waits to be approved or carried out. "" when there is none.
 	AwaitedBy string
+	// Beside is another action, linked to the same one as this, that has taken
+	// effect or may have. "" when there is none.
+	Beside string
 }
 
 // Content is what a program asks for.

@@ -55,8 +55,8 @@ func (s Snapshot) Follow(how string) error {
 
 // MayFollow refuses to send an action that was to follow another one and may not
 // now, or not any more: the other has done meanwhile what this one was to do, or
-// nothing that this one could undo, or is being carried out itself. Of an action
-// that follows none it is nil.
+// nothing that this one could undo, or is being carried out itself; or a third one
+// has followed it. Of an action that follows none it is nil.
 func (s Snapshot) MayFollow() error {
 	a := s.Action
 	id, how := a.Links.To()
@@ -79,10 +79,20 @@ func (s Snapshot) MayFollow() error {
 	if err := original.Follow(how); err != nil {
 		return err
 	}
+	if s.Beside != "" {
+		return Beside(s.Beside)
+	}
 	if how == LinkCompensates && a.ObjectVersion != nil {
 		return original.Action.Undone(a.ObjectVersion)
 	}
 	return nil
+}
+
+// Beside refuses an action because another one, linked to the same one, has taken
+// effect or may have.
+func Beside(id string) *Refusal {
+	return Refuse(WrongState, "Action "+id+", which is linked to the same action as this one, has taken effect or may have. Only one of them is carried out: what comes after that one is linked to it.").
+		Because("link-beside").With("action", id)
 }
 
 // toSend is a transition that lets an action be sent, or leads there: it rests on

@@ -83,13 +83,17 @@ func TestAnOpenCaseHoldsItsTargetUp(t *testing.T) {
 	// A linked action is how it is put right; another target has nothing to do with it.
 	past := *s // what was sent cannot take effect any more
 	past.Console = s.Open(storetest.Skewed(s.DSN, 2*time.Minute), store.Options{MaxConns: 4})
-	for name, links := range map[string]action.Links{"resumes": {Resumes: lost.ID}, "replaces": {Replaces: lost.ID}} {
-		p := stage.Proposal(stage.SetPrice, product, float64(200+len(name)))
-		p.Links = links
+	for i, linked := range []struct {
+		links   action.Links
+		outcome action.Outcome
+		state   action.State
+	}{{action.Links{Replaces: lost.ID}, action.Failure, action.Failed}, {action.Links{Resumes: lost.ID}, action.Success, action.Applied}} {
+		p := stage.Proposal(stage.SetPrice, product, float64(200+i))
+		p.Links = linked.links
 		a, claim := past.Claim(past.Approve(past.Propose(p), s.Mia))
 		a, attempt := past.Start(a, claim)
-		if a = past.Report(a, stage.Receipt(attempt, claim, action.Success)); a.State != action.Applied {
-			t.Errorf("an action that %s it is %s", name, a.State)
+		if a = past.Report(a, stage.Receipt(attempt, claim, linked.outcome)); a.State != linked.state {
+			t.Errorf("%+v: it is %s", linked, a.State)
 		}
 	}
 	s.Claim(s.Confirmed(stage.SetPrice, stage.Product()))

@@ -206,6 +206,14 @@ func TestLinksAreShownFromBothSides(t *testing.T) {
 	b := e.as(olga)
 	b.open("/actions/" + undo.ID).want(200).says("Undoes").holds(`href="/actions/` + first.ID + `"`)
 	b.open("/actions/" + first.ID).want(200).says("Undone by").holds(`href="/actions/` + undo.ID + `"`)
+	// Whoever decides on another one is told what became of the first.
+	again := into[api.Action](e.propose(linked(first, action.LinkCompensates, 2, "8")).want(201))
+	b.open("/actions/" + again.ID).want(200).says("Also to be undone by").holds(`href="/actions/` + undo.ID + `"`)
+	e.ran(e.server.URL, e.approved(undo), action.Success, 200)
+	b.open("/actions/" + again.ID).want(200).says("Already undone by").holds(`href="/actions/` + undo.ID + `"`)
+	if p := e.propose(linked(first, action.LinkCompensates, 3, "8")).refused(action.WrongState); p.Reason != "link-beside" || p.Args["action"] != undo.ID {
+		t.Errorf("%+v", p)
+	}
 	lost := e.unknown(stage.SetPrice)
 	instead := into[api.Action](e.proposeAt(e.past(), linked(lost, action.LinkReplaces, 2, "")).want(201))
 	b.open("/triage/"+*lost.CaseID).want(200).says("Replaced by", "linked to this one waits to be approved or carried out").holds(`href="/actions/` + instead.ID + `"`)

@@ -128,6 +128,20 @@ CREATE FUNCTION awaited_by(self text) RETURNS text
 $$;
 -- +goose StatementEnd
 
+-- beside is another action that is linked to the same one as this and has taken
+-- effect or may have: it was sent, or people have to find that out. Only one of
+-- them is wanted. Null when there is none.
+-- +goose StatementBegin
+CREATE FUNCTION beside(self text, self_links text[]) RETURNS text
+    LANGUAGE sql STABLE AS $$
+    SELECT l.id FROM actions l
+     WHERE l.links && self_links AND l.links <> '{}' AND l.id <> self AND l.writing
+       AND (l.state IN ('accepted', 'applied', 'result_unknown')
+         OR l.state = 'executing' AND EXISTS (SELECT FROM events e WHERE e.subject = l.id AND e.kind = 'attempted'))
+     LIMIT 1
+$$;
+-- +goose StatementEnd
+
 -- blocked_by is the open case that holds up an action's target: "blocked:<case>".
 -- Null when there is none.
 -- +goose StatementBegin
@@ -144,8 +158,8 @@ $$;
 -- +goose StatementEnd
 
 -- held_up is what keeps an action from being claimed or attempted, as far as
--- other actions do: "linked:<action>", "busy:<action>", "blocked:<case>". Null
--- when nothing does.
+-- other actions do: "linked:<action>", "busy:<action>", "beside:<action>",
+-- "blocked:<case>". Null when nothing does.
 -- +goose StatementBegin
 CREATE FUNCTION held_up(self text, self_links text[], self_tool text, self_type text, self_id text) RETURNS text
     LANGUAGE plpgsql STABLE AS $$
@@ -157,6 +171,8 @@ BEGIN
     IF self_links <> '{}' THEN
         SELECT a.id INTO found FROM actions a WHERE a.id = ANY (self_links) AND a.state = 'executing' LIMIT 1;
         IF found IS NOT NULL THEN RETURN 'busy:' || found; END IF;
+        found := beside(self, self_links);
+        IF found IS NOT NULL THEN RETURN 'beside:' || found; END IF;
     END IF;
     IF self_id IS NULL THEN
         RETURN NULL;
@@ -174,8 +190,8 @@ $$;
 
 -- hold_target takes the one lock of a target, for the rest of the transaction,
 -- and then looks, with a fresh view, for what stands in the way. The answer is
--- empty or "duplicate:<action>", "linked:<action>", "blocked:<case>",
--- "busy:<action>". Without a target the content is what is locked, and for a run
+-- empty or "duplicate:<action>", "linked:<action>", "beside:<action>",
+-- "blocked:<case>", "busy:<action>". Without a target the content is what is locked, and for a run
 -- the action with those that it is linked to.
 --
 -- look is content (propose, submit, revise), same (content that only reads, which
@@ -208,6 +224,10 @@ BEGIN
            AND NOT (a.state IN ('proposed', 'confirmed') AND a.due_at <= app_now())
          LIMIT 1;
         IF found IS NOT NULL THEN RETURN 'duplicate:' || found; END IF;
+    END IF;
+    IF look = 'content' AND self_links <> '{}' THEN
+        found := beside(self, self_links);
+        IF found IS NOT NULL THEN RETURN 'beside:' || found; END IF;
     END IF;
     IF look IN ('case', 'same') OR self_id IS NULL THEN
         RETURN '';

@@ -126,6 +126,7 @@ type snapshotRow struct {
 	rowColumns `db:"row"`
 	FollowedBy *string `db:"followed_by"`
 	AwaitedBy  *string `db:"awaited_by"`
+	Beside     *string `db:"beside"`
 }
 
 const snapshotSQL = `
@@ -135,7 +136,8 @@ SELECT ` + eventColumns + `,
     a.target_type AS "row.target_type", a.target_id AS "row.target_id", a.object_version AS "row.object_version",
     a.payload_hash AS "row.payload_hash", a.proposal_hash AS "row.proposal_hash", a.expires_at AS "row.expires_at",
     a.due_at AS "row.due_at", a.confirmation_ref AS "row.confirmation_ref", (SELECT followed_by($1)) AS followed_by,
-    CASE WHEN a.state = 'result_unknown' THEN (SELECT awaited_by($1)) END AS awaited_by
+    CASE WHEN a.state = 'result_unknown' THEN (SELECT awaited_by($1)) END AS awaited_by,
+    CASE WHEN a.writing THEN (SELECT beside($1, a.links)) END AS beside
 FROM actions a JOIN events e ON e.subject = a.id LEFT JOIN bodies b ON b.subject = e.subject AND b.version = e.version
 WHERE a.id = $1 ORDER BY e.version`
 
@@ -180,6 +182,9 @@ func (db *DB) snapshot(ctx context.Context, id string) (action.Snapshot, error) 
 	}
 	if by := rows[0].AwaitedBy; by != nil {
 		snap.AwaitedBy = *by
+	}
+	if beside := rows[0].Beside; beside != nil {
+		snap.Beside = *beside
 	}
 	return snap, nil
 }

@@ -329,6 +329,8 @@ func heldUp(held string) error {
 		return action.Refuse(action.DuplicateOpenAction, "The same is open already as "+id+". Wait for it, or cancel it first.").With("action", id)
 	case "linked":
 		return action.Followed(id)
+	case "beside":
+		return action.Beside(id)
 	case "busy":
 		return action.Refuse(action.TargetBlocked, "Another action on this object, "+id+", was sent and has no outcome yet.").Because("busy").With("action", id)
 	}

@@ -223,7 +223,7 @@ type Reversal struct {
 // LinkedAction is another action that has to do with this one.
 type LinkedAction struct {
 	ID     string
-	How    string // compensates, resumes or replaces; with _by when it is the other one that does
+	How    string // compensates, resumes or replaces; with _by when it is the other one that does, with _beside or _done when it is to do so, or did, with the same as this one
 	Holds  bool   // nobody has it sent again while the action of the page waits
 	Effect Effect
 	Status Status
