@@ -19,11 +19,6 @@ import (
 // Try implements handlers.Demo. Nothing is stored before definition and payload
 // were judged.
 func (g *guide) Try(ctx context.Context, asked handlers.DemoTrial) (actionID string, among []string, err error) {
-	leave, err := g.enter()
-	if err != nil {
-		return "", nil, err
-	}
-	defer leave()
 	definition, among, err := chosen(asked)
 	if err != nil {
 		return "", among, err
@@ -32,12 +27,18 @@ func (g *guide) Try(ctx context.Context, asked handlers.DemoTrial) (actionID str
 	if err != nil {
 		return "", among, err
 	}
+	unfit := fits(ctx, c, rules, asked.Payload)
+	leave, err := g.enter() // only now: nobody waits for what is judged before
+	if err != nil {
+		return "", among, err
+	}
+	defer leave()
 	if _, err := g.admin.Tool(ctx, c.Name, 0); err == nil && !slices.Contains(g.tried, c.Name) {
 		return "", among, action.Refuse(action.InvalidArgument, "The demo has a tool of this name.").
 			At("/definition", "Give your tool another name.")
 	}
-	if err := fits(ctx, c, rules, asked.Payload); err != nil {
-		return "", among, under(err, "/payload")
+	if unfit != nil {
+		return "", among, under(unfit, "/payload")
 	}
 	id, err := g.try(ctx, c, definition, asked)
 	return id, among, err
