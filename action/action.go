@@ -163,6 +163,12 @@ type Observation struct {
 	Error      string          `json:"-"`
 }
 
+// Seen is when it was observed, and at the latest when it arrived.
+func (o Observation) Seen() time.Time { return seen(o.ObservedAt, o.At) }
+
+// Seen is when it was observed, and at the latest when it arrived.
+func (q Ask) Seen() time.Time { return seen(q.Found.ObservedAt, q.At) }
+
 // Stall is that an approved action was taken and given back, because something
 // that is looked at before it runs could not be told.
 type Stall struct {
@@ -299,17 +305,17 @@ func (a Action) LateUntil() (at time.Time, late bool) {
 	return at, late
 }
 
-// Before returns the latest successful reading of the object as it was before
-// anything was sent: what people decide this revision on.
-func (a Action) Before() (Observation, bool) {
-	for i := len(a.Observations) - 1; i >= 0; i-- {
-		o := a.Observations[i]
+// Before returns the successful reading of the object that was observed last
+// before anything was sent: what people decide this revision on. An older one
+// that arrives later does not displace it.
+func (a Action) Before() (latest Observation, found bool) {
+	for _, o := range a.Observations {
 		sent := len(a.Attempts) > 0 && !o.At.Before(a.Attempts[0].At)
-		if o.Tool == a.Terms.Before && o.Tool != "" && !o.Failed && o.Revision == a.Revision && !sent {
-			return o, true
+		if o.Tool == a.Terms.Before && o.Tool != "" && !o.Failed && o.Revision == a.Revision && !sent && !o.Seen().Before(latest.Seen()) {
+			latest, found = o, true
 		}
 	}
-	return Observation{}, false
+	return latest, found
 }
 
 // Done returns the event that a command with this op left, if it was run.

@@ -210,7 +210,7 @@ func (a Action) provenUndone() bool {
 		case FoundFailed:
 			return true
 		case FoundNotExecuted:
-			if q.At.After(last) && !q.At.Before(fence) {
+			if at := q.Seen(); at.After(last) && !at.Before(fence) {
 				return true
 			}
 		}

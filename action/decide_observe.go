@@ -2,17 +2,31 @@ package action
 
 import "slices"
 
-func (c AddObservation) op() string { return "observe:" + c.Observation.ID }
+func (c AddObservation) op() string { return readingOp(c.Observation.ID) }
 
 func (c AddObservation) again(_ Snapshot, left Event) error {
+	if left.Kind == KindEvidence {
+		return c.asked(left)
+	}
 	var d observed
 	var b observationBody
 	if err := unmarshalBoth(left, &d, &b); err != nil {
 		return err
 	}
-	return reused(c.By.same(left) && d.Observation.Tool == c.Observation.Tool && d.Observation.Step == c.Observation.Step && d.Observation.ObservedAt.Equal(c.Observation.ObservedAt) &&
+	return reused(c.By.same(left) && d.Observation.Tool == c.Observation.Tool && d.Observation.Step == c.Observation.Step && d.Observation.ObservedAt.Equal(seen(c.Observation.ObservedAt, left.At)) &&
 		equalJSON(b.Snapshot, c.Observation.Snapshot) && b.Error == c.Observation.Error &&
 		d.Observation.Wire.Status == c.Observation.Wire.Status && d.Observation.Wire.Code == c.Observation.Wire.Code)
+}
+
+// asked compares a reading with the answer by key that its id was used for.
+func (c AddObservation) asked(left Event) error {
+	var d evidenced
+	var b evidenceBody
+	if err := unmarshalBoth(left, &d, &b); err != nil {
+		return err
+	}
+	return reused(c.By.same(left) && d.Found.Source == c.Observation.Tool && d.Found.Step == c.Observation.Step &&
+		seen(d.Found.ObservedAt, left.At).Equal(seen(c.Observation.ObservedAt, left.At)) && equalJSON(b.Snapshot, c.Observation.Snapshot))
 }
 
 func (c AddObservation) decide(s Snapshot) (Transition, error) {
@@ -24,8 +38,12 @@ func (c AddObservation) decide(s Snapshot) (Transition, error) {
 		return Transition{}, noStep()
 	}
 	d := observed{Observation: c.Observation}
-	d.Observation.Revision = a.Revision
-	if a.State == Proposed && !d.Observation.Failed && a.Terms.Before != "" && c.Observation.Tool == a.Terms.Before {
+	d.Observation.Revision, d.Observation.At = a.Revision, s.Now
+	d.Observation.ObservedAt = d.Observation.Seen()
+	if _, sent := a.of(c.Observation.Step).sentFrom(); d.Observation.ObservedAt.Before(sent) {
+		d.Observation.Holds, d.Observation.Final = HoldsUnknown, false // it shows nothing of what was sent after it
+	}
+	if a.State == Proposed && !a.displaced(d.Observation) && !d.Observation.Failed && a.Terms.Before != "" && c.Observation.Tool == a.Terms.Before {
 		d.Needs = s.needsAfter(c.Needs)
 	}
 	to, why := s.afterObservation(d.Observation)

@@ -5,17 +5,36 @@ import (
 	"time"
 )
 
-func (c AddEvidence) op() string { return "evidence:" + c.Found.ID }
+func (c AddEvidence) op() string { return readingOp(c.Found.ID) }
 
 func (c AddEvidence) again(s Snapshot, left Event) error {
+	if left.Kind == KindObservation {
+		return c.read(left)
+	}
 	var d evidenced
 	var b evidenceBody
 	if err := unmarshalBoth(left, &d, &b); err != nil {
 		return err
 	}
 	was, now := d.Found, c.found(s.Action)
-	was.Wire, now.Wire = Wire{}, Wire{} // it may have taken longer the second time
+	if was.Early != "" {
+		was.Outcome, was.Proves, was.Early = was.Early, now.Proves, ""
+	}
+	was.Wire, now.Wire = Wire{}, Wire{} // it may have taken longer, or been asked later, the second time
+	was.ObservedAt, now.ObservedAt = time.Time{}, time.Time{}
 	return reused(c.By.same(left) && was == now && equalJSON(b.Snapshot, c.Snapshot))
+}
+
+// read compares an answer by key with the reading that its id was used for, before
+// anything was sent.
+func (c AddEvidence) read(left Event) error {
+	var d observed
+	var b observationBody
+	if err := unmarshalBoth(left, &d, &b); err != nil {
+		return err
+	}
+	return reused(c.By.same(left) && d.Observation.Tool == c.Found.Source && d.Observation.Step == c.Found.Step &&
+		d.Observation.ObservedAt.Equal(seen(c.Found.ObservedAt, left.At)) && equalJSON(b.Snapshot, c.Snapshot))
 }
 
 // found is the answer for what it is worth.
@@ -39,6 +58,9 @@ func (c AddEvidence) decide(s Snapshot) (Transition, error) {
 	one := s
 	one.Action = a.of(c.Found.Step)
 	d := evidenced{Found: c.found(a)}
+	if f := &d.Found; one.Action.early(*f, seen(f.ObservedAt, s.Now)) {
+		f.Early, f.Outcome, f.Proves = f.Outcome, FoundUnknown, ProvesNothing
+	}
 	to, why := one.afterEvidence(d.Found)
 	if len(one.Action.Attempts) > 0 {
 		to, why = one.afterLate(d.Found.Proves, c.UndoneBy, to, why)
@@ -70,7 +92,7 @@ func (s Snapshot) afterEvidence(f Found) (State, string) {
 	case FoundFailed:
 		return s.afterRefusal()
 	case FoundNotExecuted:
-		return s.afterMiss()
+		return s.afterMiss(f)
 	case FoundDiffers:
 		return s.afterDifference()
 	}
@@ -126,14 +148,15 @@ func (a Action) said(outcome string) bool {
 }
 
 // afterMiss is the state that "it was not executed" leads to. What is on its
-// way while the action is executing may not have arrived.
-func (s Snapshot) afterMiss() (State, string) {
+// way while the action is executing may not have arrived, and so may what the
+// fence was not over for when it was observed.
+func (s Snapshot) afterMiss(f Found) (State, string) {
 	a := s.Action
 	open := a.State == ResultUnknown && a.settles()
 	switch {
 	case !a.notExecuted() && (a.State.In(Accepted, Applied) || open && a.Proven != ProvesNothing):
 		return ResultUnknown, WhyContradiction
-	case open && a.Proven == ProvesNothing && s.fenced() && s.mayRetry() != nil:
+	case open && a.Proven == ProvesNothing && s.fencedAt(seen(f.ObservedAt, s.Now)) && s.mayRetry() != nil:
 		return a.notDone()
 	}
 	return a.State, ""
@@ -141,6 +164,12 @@ func (s Snapshot) afterMiss() (State, string) {
 
 // fenced reports whether nothing that was sent can take effect any more.
 func (s Snapshot) fenced() bool { return !s.Now.Before(s.Action.FencedAt()) }
+
+// fencedAt reports whether that was so when something was observed.
+func (s Snapshot) fencedAt(observed time.Time) bool {
+	until, late := s.Action.LateUntil()
+	return s.fenced() && (!late || !observed.Before(until))
+}
 
 func (c StartRetry) op() string { return "retry:" + c.ClaimID }
 

@@ -194,7 +194,7 @@ func (l *life) reading(version string, h Holds) AddObservation {
 }
 
 func (l *life) evidence(outcome string, p Proof) AddEvidence {
-	return AddEvidence{By: executor, CaseID: "cas_" + l.op(), Found: Found{ID: l.op(), Source: "catalog.get_operation", Step: l.stepSent(), Outcome: outcome, Proves: p}}
+	return AddEvidence{By: executor, CaseID: "cas_" + l.op(), Found: Found{ID: l.op(), Source: "catalog.get_operation", Step: l.stepSent(), Outcome: outcome, Proves: p, ObservedAt: l.now}}
 }
 
 func (l *life) retry(claim string) StartRetry {

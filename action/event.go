@@ -157,6 +157,13 @@ type Found struct {
 	Proves      Proof  `json:"proves,omitempty"`
 	ProviderRef string `json:"provider_ref,omitempty"`
 	Wire        Wire   `json:"wire,omitzero"`
+
+	// ObservedAt is when the answer was read, by the clock of who did. Zero: when
+	// it arrived.
+	ObservedAt time.Time `json:"observed_at,omitzero"`
+	// Early is what an answer said that was read before the request which it would
+	// be about: it proves nothing, and its outcome is UNKNOWN.
+	Early string `json:"early,omitempty"`
 }
 
 // What a query by key can answer (row E2 of docs/systems.md), or a list of

@@ -30,6 +30,7 @@ func (w *walk) stepsSeen() []*seenStep {
 			all = append(all, &seenStep{terms: s})
 		}
 	}
+	last := map[string]time.Time{}
 	of, definite, over := map[string]*seenStep{}, map[string]bool{}, map[string]time.Time{}
 	named := func(name string) *seenStep {
 		for _, s := range all {
@@ -45,7 +46,7 @@ func (w *walk) stepsSeen() []*seenStep {
 			t := readData[attempted](e).Attempt
 			of[t.ID] = named(t.Step)
 			of[t.ID].begun, of[t.ID].sent = true, append(of[t.ID].sent, t.ID)
-			over[t.ID] = t.SendBy.Add(w.terms.FenceAfter)
+			over[t.ID], last[t.Step] = t.SendBy.Add(w.terms.FenceAfter), t.At
 		case KindReceipt:
 			r := readData[receipted](e).Receipt
 			if s := of[r.AttemptID]; r.Outcome == Success {
@@ -58,7 +59,7 @@ func (w *walk) stepsSeen() []*seenStep {
 			f := readData[evidenced](e).Found
 			if s := named(f.Step); f.Outcome == FoundSucceeded && s.begun {
 				s.prove(f.Proves)
-			} else if f.Outcome == FoundNotExecuted && e.From != Executing {
+			} else if f.Outcome == FoundNotExecuted && e.From != Executing && !f.ObservedAt.Before(last[f.Step]) {
 				s.missed = len(s.sent) + 1
 			}
 		case KindSendAgain:

@@ -2,6 +2,7 @@ package action
 
 import (
 	"encoding/json"
+	"time"
 
 	"pgregory.net/rapid"
 )
@@ -76,6 +77,7 @@ func (w *walk) machines() map[string]func(*rapid.T) {
 				rapid.SampledFrom([]Holds{HoldsUnknown, HoldsTrue, HoldsFalse}).Draw(r, "holds"))
 			c.Needs = rapid.SampledFrom([][]Need{nil, {}, {{Role: "support", Approvals: 2}}}).Draw(r, "needs")
 			c.Observation.Step = rapid.SampledFrom([]string{"", "", "price", "notify"}).Draw(r, "of step")
+			c.Observation.ObservedAt = w.observed(r)
 			w.give(c)
 		},
 		"evidence": func(r *rapid.T) {
@@ -84,6 +86,7 @@ func (w *walk) machines() map[string]func(*rapid.T) {
 			if rapid.IntRange(0, 4).Draw(r, "another step") == 0 {
 				c.Found.Step = rapid.SampledFrom([]string{"", "price", "notify"}).Draw(r, "of step")
 			}
+			c.Found.ObservedAt = w.observed(r)
 			w.give(c)
 		},
 		"retry": func(r *rapid.T) { w.give(w.retry(claim.Draw(r, "claim"))) },
@@ -92,4 +95,10 @@ func (w *walk) machines() map[string]func(*rapid.T) {
 				Outcome: rapid.SampledFrom([]State{Applied, Accepted, Failed}).Draw(r, "outcome")})
 		},
 	}
+}
+
+// observed is a moment at which something that arrives now may have been
+// observed, by a clock that may be wrong.
+func (w *walk) observed(r *rapid.T) time.Time {
+	return w.now.Add(time.Duration(rapid.SampledFrom([]int{0, 0, 0, -1, -60, -90, 600}).Draw(r, "observed")) * time.Second)
 }

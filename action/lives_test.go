@@ -142,7 +142,10 @@ func (w *walk) nothingOnItsWay(e Event) bool {
 	if e.Kind == KindEvidence && readData[evidenced](e).Found.Outcome == FoundFailed {
 		return true // the key is used up
 	}
-	refused, fence := map[string]bool{}, map[string]time.Time{}
+	refused, fence, at := map[string]bool{}, map[string]time.Time{}, e.At
+	if f := readData[evidenced](e).Found; e.Kind == KindEvidence && f.ObservedAt.Before(at) {
+		at = f.ObservedAt // what was over then
+	}
 	for _, e := range w.events {
 		switch e.Kind {
 		case KindAttempted:
@@ -160,7 +163,7 @@ func (w *walk) nothingOnItsWay(e Event) bool {
 		}
 	}
 	for id, until := range fence {
-		if !refused[id] && e.At.Before(until) {
+		if !refused[id] && at.Before(until) {
 			return false
 		}
 	}

@@ -3,6 +3,7 @@ package handlers
 import (
 	"encoding/json"
 
+	"countersign/action"
 	"countersign/action/contract"
 	"countersign/web"
 )
@@ -45,12 +46,13 @@ func lineOf(e web.Effect) web.Text {
 }
 
 func (v actionView) versionSeen() string {
-	for i := len(v.a.Observations) - 1; i >= 0; i-- {
-		if o := v.a.Observations[i]; o.Version != "" && o.Revision == v.a.Revision {
-			return o.Version
+	var latest action.Observation
+	for _, o := range v.a.Observations {
+		if o.Version != "" && o.Revision == v.a.Revision && !o.Seen().Before(latest.Seen()) {
+			latest = o
 		}
 	}
-	return ""
+	return latest.Version
 }
 
 func (v actionView) permission() web.Permission {

@@ -92,6 +92,8 @@ func (v actionView) status() web.Status {
 		s.How = web.HowInPart
 	case settled && v.a.State.In(action.Applied, action.Failed):
 		s.How, s.Person = web.HowSettled, web.Outside(v.a.Case.Verdict.By.Name)
+	case v.a.State == action.Failed && v.a.FailureCode == "" && v.a.NotExecuted():
+		s.How = web.HowUnrun
 	case v.a.State == action.Applied && read:
 		s.How, s.At = web.HowReadBack, back.ObservedAt
 	case v.a.State == action.Applied:
@@ -227,7 +229,7 @@ func (v actionView) proof(ctx context.Context) *web.Proof {
 func (v actionView) snapshots() (map[string]json.RawMessage, map[string]time.Time) {
 	found, at := map[string]json.RawMessage{}, map[string]time.Time{}
 	for _, o := range v.a.Observations {
-		if len(v.a.Attempts) > 0 && !o.Failed && !o.At.Before(v.a.Attempts[0].At) {
+		if len(v.a.Attempts) > 0 && !o.Failed && !o.Seen().Before(v.a.Attempts[0].At) {
 			found[o.Tool], at[o.Tool] = o.Snapshot, o.ObservedAt
 		}
 	}

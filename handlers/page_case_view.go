@@ -142,7 +142,7 @@ func (v caseView) side(op string) web.Side {
 		}
 	}
 	for _, q := range v.a.Asks {
-		if op == "evidence:"+q.Found.ID {
+		if op == "observe:"+q.Found.ID {
 			s.Outcome, s.Ref, s.Proves = outcomeFound(q.Found.Outcome), web.Outside(q.Found.ProviderRef), string(q.Found.Proves)
 		}
 	}

@@ -84,7 +84,7 @@ func (v actionView) readLater(ctx context.Context) (l laterReading, err error) {
 	}
 	latest := map[string]action.Observation{}
 	for _, o := range v.a.Observations {
-		if at, ok := sent[o.Step]; ok && !o.Failed && !o.At.Before(at) {
+		if at, ok := sent[o.Step]; ok && !o.Failed && !o.Seen().Before(at) {
 			latest[o.Tool] = o
 		}
 	}

@@ -162,6 +162,9 @@ func (c *Callbacks) evidence(ctx context.Context, a action.Action, p ParkedCallb
 	_, reading := k.ReadCallback(p.Body)
 	f := action.Found{ID: "webhook:" + p.WebhookID, Source: CallbackSource, Step: step}
 	f.Outcome, f.Proves = outcomeOf(reading)
+	if f.Outcome == action.FoundNotExecuted {
+		f.ObservedAt = p.ReceivedAt // it says nothing of what was sent while it was parked
+	}
 	undone, err := undoneBy(ctx, c.ledger, a)
 	if err != nil {
 		return nil, err

@@ -63,13 +63,15 @@ func compareSince(ctx context.Context, tool *rule.Tool, a action.Action, step st
 	if before, ok := a.Before(); ok {
 		facts.Before = before.Snapshot
 	}
-	after, before := map[string]action.Observation{}, map[string]json.RawMessage{}
+	after, before := map[string]action.Observation{}, map[string]action.Observation{}
 	for _, o := range a.Observations {
 		switch {
 		case o.Failed:
 		case o.At.Before(a.Attempts[0].At):
-			before[o.Tool] = o.Snapshot
-		case o.At.After(sent):
+			if !o.Seen().Before(before[o.Tool].Seen()) {
+				before[o.Tool] = o
+			}
+		case o.Seen().After(sent):
 			after[o.Tool] = o
 		}
 	}
@@ -84,7 +86,7 @@ func compareSince(ctx context.Context, tool *rule.Tool, a action.Action, step st
 	var all []Compared
 	for _, f := range findings {
 		c := Compared{Finding: f, Source: f.Read, Snapshot: after[f.Read].Snapshot, At: after[f.Read].ObservedAt, ObjectAt: after[f.Read].Version}
-		c.Before, _ = rule.Field(before[f.Read], f.Field)
+		c.Before, _ = rule.Field(before[f.Read].Snapshot, f.Field)
 		all = append(all, c)
 	}
 	return all, nil

@@ -159,7 +159,7 @@ func asksByKey(c *contract.Contract, o Observation) (*contract.Contract, bool) {
 // found is what an answer about the operation, by its key, says. A query that
 // failed, and an answer that the contract cannot read, say nothing.
 func found(c *contract.Contract, o Observation) action.Found {
-	f := action.Found{ID: o.ID, Source: o.Tool, Step: o.Step, Outcome: action.FoundUnknown, Wire: o.Wire}
+	f := action.Found{ID: o.ID, Source: o.Tool, Step: o.Step, Outcome: action.FoundUnknown, Wire: o.Wire, ObservedAt: o.ObservedAt.UTC()}
 	if o.Error != "" {
 		return f
 	}
@@ -226,7 +226,7 @@ func readings(a action.Action, latest action.Observation) map[string]json.RawMes
 		since = a.Attempts[n-1].At
 	}
 	for _, o := range a.Observations {
-		if !o.Failed && o.At.After(since) {
+		if !o.Failed && o.Seen().After(since) {
 			found[o.Tool] = o.Snapshot
 		}
 	}
@@ -243,7 +243,7 @@ func (o Observation) check() error {
 		r.At("/snapshot", "send either a snapshot, or an error that says why there is none")
 	}
 	if year := o.ObservedAt.UTC().Year(); year < 2000 || year > 2200 {
-		r.At("/observed_at", "is required: when the query was answered, as RFC 3339")
+		r.At("/observed_at", "is required: when it was asked, as RFC 3339")
 	}
 	if len(o.Error) > 1000 {
 		r.At("/error", "must have at most 1000 bytes")

@@ -60,6 +60,7 @@ const (
 	HowFinding  How = "finding"   // result_unknown: a person found that part of it happened
 	HowInPart   How = "in_part"   // result_unknown: some steps are proven done and all others not
 	HowGone     How = "gone"      // conflict: the object is not there
+	HowUnrun    How = "unrun"     // failed: the business system says, by key, that nothing was executed
 	HowLinked   How = "linked"    // applied, failed: an action that is linked to it did the rest, undid it or replaced it
 )
 

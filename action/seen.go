@@ -1,0 +1,49 @@
+package action
+
+import "time"
+
+// seen is the moment that something observed counts from. Whoever observes it may
+// have a clock that is ahead: it was not observed after it arrived.
+func seen(observed, arrived time.Time) time.Time {
+	if observed.IsZero() || observed.After(arrived) {
+		return arrived
+	}
+	return observed
+}
+
+// readingOp names a reading of the object and an answer by key alike: the id of
+// an observation counts once, whichever of the two it is taken for.
+func readingOp(id string) string { return "observe:" + id }
+
+// sentFrom returns when the first and the last request were recorded that may
+// have left, of all, or of the step which an action is seen as (see of); zero
+// when none may have.
+func (a Action) sentFrom() (first, last time.Time) {
+	for _, t := range a.Attempts {
+		if t.NotSent {
+			continue
+		}
+		if first.IsZero() {
+			first = t.At
+		}
+		last = t.At
+	}
+	return first, last
+}
+
+// early reports whether an answer by key was observed before what it would be
+// about. That nothing was executed is about every request so far; that something
+// was, or was refused for good, about the first as well.
+func (a Action) early(f Found, at time.Time) bool {
+	first, last := a.sentFrom()
+	if f.Outcome == FoundNotExecuted {
+		return at.Before(last)
+	}
+	return at.Before(first)
+}
+
+// displaced reports whether a reading was observed before the one that stands.
+func (a Action) displaced(o Observation) bool {
+	stands, found := a.Before()
+	return found && o.Seen().Before(stands.Seen())
+}
