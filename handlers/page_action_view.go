@@ -21,6 +21,9 @@ import (
 // that shows all of it, in bytes.
 const fullFrom = 16 << 10
 
+// oldReading is the age from which people are told that a reading is one.
+const oldReading = 5 * time.Minute
+
 // headFields is how many fields of such a payload the shorter page shows.
 const headFields = 100
 
@@ -100,6 +103,8 @@ func (v actionView) status() web.Status {
 		s.How = web.HowReported
 	case v.a.Gone():
 		s.How = web.HowGone
+	case v.state() == action.Confirmed && v.unasked() != "":
+		s.How = web.HowUnasked
 	case s.State == web.Expired && v.a.Confirmation != nil:
 		s.How = web.HowLapsed
 	}
@@ -282,6 +287,9 @@ func (v actionView) warnings(p web.ActionPage, hidden int, bidi bool) []web.Warn
 	}
 	if seen := v.versionSeen(); v.a.ObjectVersion != nil && seen != "" && seen != *v.a.ObjectVersion {
 		ws = append(ws, web.WarningChangedSince(p.Checks.VersionProposed, p.Checks.VersionSeen))
+	}
+	if before, read := v.a.Before(); read && v.now.Sub(before.ObservedAt) > oldReading {
+		ws = append(ws, web.WarningOld(before.ObservedAt))
 	}
 	if len(p.Checks.Rejections) > 0 {
 		ws = append(ws, web.WarningRejected(p.Checks.Rejections[0]))

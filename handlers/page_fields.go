@@ -31,9 +31,9 @@ func (v actionView) fields(ctx context.Context) web.FieldTable {
 			s.Left.NotYet = v.state() == action.Proposed
 		}
 	}
-	switch state := v.state(); {
-	case state.In(action.Draft, action.Proposed, action.Confirmed), state == action.Executing && len(a.Attempts) == 0:
-	case state == action.Applied:
+	switch {
+	case v.runs():
+	case v.state() == action.Applied:
 		s.Kind = web.TableDone
 		if back, ok := readBack(a); ok {
 			s.Right = web.Source{Name: systemOf(back.Tool), At: back.ObservedAt, ReadBack: true}
@@ -44,6 +44,11 @@ func (v actionView) fields(ctx context.Context) web.FieldTable {
 	return web.NewFields(s)
 }
 
+// runs reports whether it can still run as it stands: nothing was sent.
+func (v actionView) runs() bool {
+	return v.state().In(action.Draft, action.Proposed, action.Confirmed) || v.state() == action.Executing && len(v.a.Attempts) == 0
+}
+
 // beside is what was read with a tool before people decide and stands in no
 // field of the payload, with what a success promises of it.
 func (v actionView) beside(ctx context.Context, tool string, compared map[string]bool) *web.Beside {
@@ -52,6 +57,9 @@ func (v actionView) beside(ctx context.Context, tool string, compared map[string
 		Money: moneyRead(v.tool.Contract, v.a.Payload, tool, v.readBy, v.before)}
 	if v.readBy != nil {
 		describe(&b.Read, v.readBy, v.lang, v.before)
+	}
+	if _, b.Shown = readBack(v.a); !v.runs() && (v.state() != action.Applied || !b.Shown) {
+		return b
 	}
 	findings, err := v.tool.Rules.Postconditions(ctx, factsOf(v.a), map[string]json.RawMessage{tool: v.before})
 	if err != nil {

@@ -43,7 +43,9 @@ func (b Beside) promise(f *Field, pointer string) {
 	}
 	f.Right = b.Read.value(pointer, decodeAny(raw))
 	f.Right.words = f.Left.words
-	f.notes = append(f.notes, msg("field.promised"))
+	if !b.Shown {
+		f.notes = append(f.notes, msg("field.promised"))
+	}
 	if f.Group = Same; !f.Left.equal(f.Right) {
 		f.Group = Changed
 	}

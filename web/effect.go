@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Effect is what an action would do, as one line: the sentence of its
@@ -147,6 +148,7 @@ const (
 	WarnHidden
 	WarnAbsent
 	WarnChanged
+	WarnOld
 	WarnRejectedBefore
 	WarnNobody
 	WarnClaimDiffers
@@ -164,6 +166,8 @@ func (k WarningKind) short() Msg {
 		return msg("warning.short.absent")
 	case WarnChanged:
 		return msg("warning.short.changed")
+	case WarnOld:
+		return msg("warning.short.old")
 	case WarnRejectedBefore:
 		return msg("warning.short.rejected")
 	case WarnNobody:
@@ -198,6 +202,11 @@ func WarningNotThere(m Missed) Warning {
 // WarningChangedSince warns that the object moved on since the proposal.
 func WarningChangedSince(proposed, seen Text) Warning {
 	return Warning{WarnChanged, msg("warning.changed.claim", "proposed", proposed, "seen", seen), msg("warning.changed.rest")}
+}
+
+// WarningOld warns that the object was read some time ago, and only then.
+func WarningOld(at time.Time) Warning {
+	return Warning{WarnOld, msg("warning.old.claim", "ago", shown{at, Ago}), msg("warning.old.rest")}
 }
 
 // WarningRejected warns that the same content was rejected before.

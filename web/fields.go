@@ -126,6 +126,7 @@ type Beside struct {
 	Read     FieldSource                // Payload is what was read, as far as it may be seen
 	Compared map[string]bool            // pointers that a field of the payload is compared with
 	Promised map[string]json.RawMessage // what stands there if the action succeeds
+	Shown    bool                       // it has succeeded, and reading back has shown that
 }
 
 // mostBeside is how many rows of it a table shows: all of it stands with the

@@ -56,6 +56,7 @@ const (
 	HowReadBack How = "read_back" // applied: the object was read and agrees
 	HowReported How = "reported"  // applied: the system's word only
 	HowSettled  How = "settled"   // applied, failed: a person's verdict
+	HowUnasked  How = "unasked"   // confirmed: nobody had to approve it
 	HowLapsed   How = "lapsed"    // expired after approval, before it ran
 	HowFinding  How = "finding"   // result_unknown: a person found that part of it happened
 	HowInPart   How = "in_part"   // result_unknown: some steps are proven done and all others not
