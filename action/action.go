@@ -217,6 +217,7 @@ type Action struct {
 	Since          time.Time // when it came to its state
 	Terms          Terms
 	Needs          []Need
+	Wanted         []Need // by a reading right before the run, when that is more than was approved
 	Decisions      []Decision
 	Confirmation   *Confirmation
 	Claim          *Claim

@@ -48,7 +48,7 @@ func (c AddObservation) decide(s Snapshot) (Transition, error) {
 	}
 	to, why := s.afterObservation(d.Observation)
 	if to == a.State && a.unsent() && a.short(c.Needs) {
-		to = Conflict
+		to, d.Wanted = Conflict, c.Needs
 	}
 	if why != "" {
 		d.Case = s.newCase(c.CaseID, why, c.op())
@@ -119,6 +119,10 @@ func (a Action) Gone() bool {
 	n := len(a.Observations)
 	return a.State == Conflict && len(a.Attempts) == 0 && n > 0 && a.Observations[n-1].Absent
 }
+
+// Short reports whether an action ended as a conflict because what was read
+// before it ran asks for more people than its confirmation rests on.
+func (a Action) Short() bool { return a.State == Conflict && a.Wanted != nil }
 
 // InVain returns the latest reading with a tool of what the action has now, and
 // how many in a row have shown nothing; none when it showed something.

@@ -135,7 +135,8 @@ type receiptBody struct {
 
 type observed struct {
 	Observation Observation `json:"observation"`
-	Needs       []Need      `json:"needs,omitempty"` // as they stand with this reading
+	Needs       []Need      `json:"needs,omitempty"`  // as they stand with this reading
+	Wanted      []Need      `json:"wanted,omitempty"` // when they are more than the confirmation rests on
 	Case        *Case       `json:"case,omitempty"`
 }
 

@@ -286,6 +286,9 @@ func (a *Action) absorbObservation(e Event) error {
 	if d.Needs != nil {
 		a.Needs = d.Needs
 	}
+	if d.Wanted != nil {
+		a.Wanted = d.Wanted
+	}
 	if a.State == Failed && e.From == Executing {
 		a.FailureCode = PreconditionFailed
 	}

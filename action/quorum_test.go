@@ -2,6 +2,7 @@ package action
 
 import (
 	"maps"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -140,6 +141,9 @@ func TestReport12_TheApprovalsThatCountedStandBeforeTheRun(t *testing.T) {
 			l.do(l.claim(executor, "c1"), Executing)
 			l.needs = c.read
 			l.do(l.reading("", HoldsUnknown), c.to)
+			if l.a.Short() != (c.to == Conflict) || c.to == Conflict && !reflect.DeepEqual(l.a.Wanted, c.read) {
+				t.Errorf("it wanted %v", l.a.Wanted)
+			}
 			l.check()
 		})
 	}

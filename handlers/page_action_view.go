@@ -103,6 +103,8 @@ func (v actionView) status() web.Status {
 		s.How = web.HowReported
 	case v.a.Gone():
 		s.How = web.HowGone
+	case v.a.Short():
+		s.How = web.HowShort
 	case v.state() == action.Confirmed && v.unasked() != "":
 		s.How = web.HowUnasked
 	case s.State == web.Expired && v.a.Confirmation != nil:

@@ -62,6 +62,7 @@ const (
 	HowInPart   How = "in_part"   // result_unknown: some steps are proven done and all others not
 	HowGone     How = "gone"      // conflict: the object is not there
 	HowUnrun    How = "unrun"     // failed: the business system says, by key, that nothing was executed
+	HowShort    How = "short"     // conflict: what was read before it ran asks for more people
 	HowLinked   How = "linked"    // applied, failed: an action that is linked to it did the rest, undid it or replaced it
 )
 
