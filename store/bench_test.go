@@ -53,7 +53,8 @@ func newBench(b *testing.B) *bench {
 	e.Approvals = approvals.New(e.DB, e.DB, e.Catalogue, e.DB, e.Approvals.Signer(), 1<<30) // as many open as it takes
 	server := httptest.NewUnstartedServer(nil)
 	handler, err := handlers.New(handlers.Config{Log: slog.New(slog.DiscardHandler), Approvals: e.Approvals, Triage: e.Triage, Cases: e.Cases, Callbacks: e.Callbacks, Reconcile: e.Reconciler, People: e.People,
-		Sessions: people.NewSessions(e.DB, false), Reads: e.DB, Pages: e.DB, CaseReads: e.DB, TaskReads: e.DB, Directory: e.DB, Ready: e.DB.Ping,
+		Sessions: people.NewSessions(e.DB, false), Reads: e.DB, Pages: e.DB, CaseReads: e.DB, RunReads: e.DB, Overview: e.DB, TaskReads: e.DB, Directory: e.DB,
+		Stops: e.DB, Ready: e.DB.Ping,
 		PublicURL: "http://" + server.Listener.Addr().String()})
 	if err != nil {
 		b.Fatal(err)
