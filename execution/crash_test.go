@@ -126,8 +126,27 @@ type crash struct {
 
 	order    string
 	action   action.Action
-	victim   *process
+	victim   chan *process // holds it from its start until it is killed
 	happened chan struct{}
+}
+
+// starts gives the moment somebody to kill, whose first call may have come already.
+func (c *crash) starts(p *process) { c.victim <- p }
+
+// happens kills the victim.
+func (c *crash) happens() {
+	(<-c.victim).kill()
+	close(c.happened)
+}
+
+// came waits until the victim has been killed.
+func (b *bench) came(c *crash) {
+	b.T.Helper()
+	select {
+	case <-c.happened:
+	case <-time.After(long):
+		b.T.Fatalf("%s: it never came to that: %s", c.name, story(b.get(c.action.ID)))
+	}
 }
 
 func crashes() []*crash {
@@ -187,25 +206,21 @@ func TestKilledBetweenAnyTwoStepsNothingIsDoneTwice(t *testing.T) {
 // and then by another one.
 func (b *bench) killed(all []*crash, start func(tool string) *process) {
 	b.T.Helper()
-	for _, c := range all {
-		c.happened = make(chan struct{})
-	}
 	b.crashing(all)
 	for _, c := range all {
-		c.victim = start(c.action.Tool)
+		c.starts(start(c.action.Tool))
 	}
 	for _, c := range all {
-		select {
-		case <-c.happened:
-			start(c.action.Tool)
-		case <-time.After(long):
-			b.T.Fatalf("%s: it never came to that: %s\n%s", c.name, story(b.get(c.action.ID)), c.victim.log.String())
-		}
+		b.came(c)
+		start(c.action.Tool)
 	}
 }
 
 // crashing kills each victim at its moment.
 func (b *bench) crashing(all []*crash) {
+	for _, c := range all {
+		c.victim, c.happened = make(chan *process, 1), make(chan struct{})
+	}
 	var mu sync.Mutex
 	counts := map[string]int{}
 	due := func(word, path string) *crash {
@@ -232,8 +247,7 @@ func (b *bench) crashing(all []*crash) {
 			if c.recorded {
 				serve(httptest.NewRecorder(), r)
 			}
-			c.victim.kill()
-			close(c.happened)
+			c.happens()
 			panic(http.ErrAbortHandler)
 		})
 	}

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"testing"
-	"time"
 
 	"countersign/action"
 )
@@ -58,19 +57,14 @@ func TestC7_KilledAtAnyOfFivePoints(t *testing.T) {
 	}
 	b.meanwhile(rivals)
 	for _, s := range all {
-		s.victim = b.process(s.action.Tool)
+		s.starts(b.process(s.action.Tool))
 		if s.late {
 			b.eventually(s.name, func() bool { _, taken := b.writes(s.id); return taken == 1 })
-			s.victim.kill()
-			close(s.happened)
+			s.happens()
 		}
 	}
 	for _, s := range all {
-		select {
-		case <-s.happened:
-		case <-time.After(long):
-			t.Fatalf("%s: it never came to that: %s\n%s", s.name, story(b.get(s.action.ID)), s.victim.log.String())
-		}
+		b.came(s.crash)
 		if a := b.get(s.action.ID); s.unasked && a.State != action.Proposed {
 			t.Errorf("%s: nobody has approved, and it is %s", s.name, a.State)
 		} else if s.unasked {
@@ -96,7 +90,7 @@ func TestC7_KilledAtAnyOfFivePoints(t *testing.T) {
 
 // stage7 makes a conversation, a contract and an action for one of them.
 func (b *bench) stage7(s *sending, i int) {
-	s.id, s.happened = fmt.Sprintf("crash-%d", i), make(chan struct{})
+	s.id = fmt.Sprintf("crash-%d", i)
 	tool := fmt.Sprintf("messages.crash_%d", i)
 	b.member(s.id, "u-a", true)
 	var times []string
