@@ -149,7 +149,9 @@ func (s *server) fillUnknown(r *http.Request, c caller, p *web.OverviewPage) err
 		if err != nil {
 			return err
 		}
-		sums = append(sums, firstAmount(tool.Contract, a.Payload)...)
+		if amount, moves := tool.Contract.Moved(a.Payload); moves {
+			sums = append(sums, amount)
+		}
 	}
 	for _, m := range triage.Total(sums) {
 		p.Unknown.Money = append(p.Unknown.Money, web.Money{Amount: m.Amount, Currency: m.Currency})

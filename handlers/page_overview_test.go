@@ -49,7 +49,7 @@ func counted(page answer) map[string]int {
 func TestEveryNumberOfTheOverviewLeadsToItsRows(t *testing.T) {
 	e := newEnv(t)
 	olga, _ := ops(e)
-	e.Tool(stage.Contract("shop.refund", "", "") + `display: { money: { /new_price: { currency: EUR, minor_units: 2 } } }`)
+	e.Tool(stage.Contract("shop.refund", "", "") + `display: { money: { /new_price: { currency: EUR, minor_units: 2, moves: true } } }`)
 	limited := e.PersonWith("lim", people.Grants{Roles: []string{people.RoleSupport}, Tools: []string{stage.BigPrice}})
 	b := e.as(olga)
 	b.open("/overview").want(200).says("no executor was ever seen", "no executor says how its systems answer", "nothing is paused", "Nothing was decided", "No result is unknown now.")

@@ -181,7 +181,9 @@ func (s *server) caseGroups(r *http.Request, c caller, actions []action.Action, 
 			}
 			shown.Title = web.Outside(titleOf(tool.Contract, lang))
 			shown.Rows = append(shown.Rows, s.caseRow(r, c, tool, a, now, lang))
-			sums = append(sums, firstAmount(tool.Contract, a.Payload)...)
+			if amount, moves := tool.Contract.Moved(a.Payload); moves {
+				sums = append(sums, amount)
+			}
 			if opened := a.Case.OpenedAt; shown.From.IsZero() || opened.Before(shown.From) {
 				shown.From = opened
 			}

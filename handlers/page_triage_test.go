@@ -167,6 +167,7 @@ func TestAmountsOnACase(t *testing.T) {
 		Snapshot: []byte(`{"price": 42}`), ObservedAt: time.Now()}).want(201)
 	e.as(olga).open("/triage/"+*a.CaseID).want(200).says("105.00 EUR", "42.00 EUR", "Amount 105.00 EUR")
 	e.as(olga).open("/triage?tab=person").want(200).says("105.00 EUR")
+	e.as(olga).open("/overview").want(200).lacks("105.00 EUR") // a price that is set is not money that moves
 }
 
 // A case is handed over, and a contradiction shows both sides.

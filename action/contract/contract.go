@@ -214,6 +214,9 @@ const (
 type Money struct {
 	Currency   string `json:"currency"`    // ISO 4217, or a JSON Pointer into the payload
 	MinorUnits int    `json:"minor_units"` // how many decimals the currency has
+	// Moves says whether the amount changes hands when the action happens, and so
+	// may be added up. Unset: its name says so, or it is not known; see Contract.Moved.
+	Moves *bool `json:"moves,omitempty"`
 }
 
 // Assumption is a default that the contract's author did not state.

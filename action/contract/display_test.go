@@ -126,6 +126,20 @@ func TestAmounts(t *testing.T) {
 	}
 }
 
+// A new price is not money that changes hands, and what cannot be told is not
+// taken for it.
+func TestMoneyThatMoves(t *testing.T) {
+	declared := with(t, `"display": {"money": {"/new_price": {"currency": "EUR"}, "/total": {"currency": "EUR", "moves": true}, "/limit_amount": {"currency": "EUR", "moves": false}}}`)
+	for payload, want := range map[string]bool{
+		`{"new_price":105}`: false, `{"total":7}`: true, `{"limit_amount":9}`: false,
+		`{"refund_amount":3}`: true, `{"shipping_fee":3}`: true, `{"unit_price":3}`: false, `{"balance":3}`: false, `{"name":"x"}`: false,
+	} {
+		if got, moves := declared.Moved([]byte(payload)); moves != want || moves && got.Text == "" {
+			t.Errorf("%s: %+v moves: %v", payload, got, moves)
+		}
+	}
+}
+
 func TestNamesThatLookLike(t *testing.T) {
 	for name, want := range map[string][2]bool{
 		"amount": {true, false}, "insuranceCost": {true, false}, "budget_limit": {true, false}, "total_baggages": {false, false},

@@ -30,6 +30,24 @@ func (c *Contract) Amounts(payload []byte) []Amount {
 	return amounts
 }
 
+// Moved returns the sum of money that changes hands when an action with this
+// payload happens: the first amount of it, where the contract or the amount's name
+// says that it moves. A price that is set, a balance or a limit is no such sum, and
+// false is the answer wherever nothing tells.
+func (c *Contract) Moved(payload []byte) (Amount, bool) {
+	amounts := c.Amounts(payload)
+	if len(amounts) == 0 {
+		return Amount{}, false
+	}
+	if money, ok := c.Money(amounts[0].Pointer); ok && money.Moves != nil {
+		return amounts[0], *money.Moves
+	}
+	at := splitPointer(amounts[0].Pointer)
+	return amounts[0], slices.ContainsFunc(nameWords(at[len(at)-1]), func(word string) bool {
+		return slices.Contains([]string{"amount", "fee", "refund", "payment", "deposit"}, word)
+	})
+}
+
 func (c *Contract) declared(a Amount) int {
 	if _, ok := c.Money(a.Pointer); ok {
 		return 1
