@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"countersign/action"
 	"countersign/people"
@@ -24,7 +25,14 @@ type Ballot struct {
 	Note         string
 	Method       string // how the person had signed in
 	StepUp       bool   // the person proved anew who they are
+	// Shown is when the page of a proposal that followed right upon another
+	// decision was served; zero for any other page.
+	Shown time.Time
 }
+
+// LookFirst is for how long what follows right upon another decision cannot be
+// approved: the click may have been meant for the one before.
+const LookFirst = 800 * time.Millisecond
 
 // maxNote bounds a note, in bytes.
 const maxNote = 2000
@@ -48,7 +56,11 @@ func (s *Service) Decide(ctx context.Context, personID, id string, b Ballot) (ac
 		if err != nil {
 			return nil, err
 		}
-		return action.Vote{Op: fmt.Sprintf("decide:%d:%s", b.Revision, person.ID), By: person.As(roles[0], b.Method),
+		op := fmt.Sprintf("decide:%d:%s", b.Revision, person.ID)
+		if err := b.looked(snap, op); err != nil {
+			return nil, err
+		}
+		return action.Vote{Op: op, By: person.As(roles[0], b.Method),
 			Approve: b.Approve, Revision: b.Revision, ProposalHash: b.ProposalHash, ReasonCode: b.ReasonCode, Note: b.Note,
 			StepUp: b.StepUp, Ref: action.NewRef()}, nil
 	})
@@ -65,6 +77,15 @@ func (b Ballot) check() error {
 		return action.Refuse(action.InvalidArgument, "Say why you reject it.").Because("reason-code").At("/reason_code", "must be one of the reasons offered")
 	}
 	return nil
+}
+
+// looked refuses an approval that came before its page could be looked at.
+func (b Ballot) looked(snap action.Snapshot, op string) error {
+	_, done := snap.Action.Done(op)
+	if done || !b.Approve || b.Shown.IsZero() || snap.Action.State != action.Proposed || snap.Now.Sub(b.Shown) >= LookFirst {
+		return nil
+	}
+	return action.Refuse(action.RateLimited, "Not recorded. This is another proposal than the one before. Look at it, then decide.").Because("look-first")
 }
 
 // authorize fills in whose approvals count now, and returns the roles in which

@@ -8,6 +8,9 @@ import (
 	"testing"
 
 	"countersign/execution/api"
+
+	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/chromedp"
 )
 
 // shopPrice proposes a price in the demo's shop, for a product of one test's
@@ -192,7 +195,8 @@ func TestTwoApprovalsWithProof(t *testing.T) {
 }
 
 // The second click of a double click must not decide the next action, which
-// stands where the first stood.
+// stands where the first stood; nor must any further one of somebody who goes on
+// clicking, or holds a key down.
 func TestAStraySecondClickDecidesNothing(t *testing.T) {
 	t.Parallel()
 	c := orSkip(t, here.demo)
@@ -201,20 +205,34 @@ func TestAStraySecondClickDecidesNothing(t *testing.T) {
 	p := c.as(t, "support", tool)
 	p.open("/actions/" + first.ID).approve().want(http.StatusOK).at("/actions/" + next.ID)
 	p.says("Recorded: you approved", "to 106")
-	// The animation stands still at its beginning, for as long as this takes.
+	// The guard stands still wherever it is put, for as long as this takes.
+	lasts := `document.querySelector(".wait .go").getAnimations()[0].effect.getTiming().duration`
 	eval[any](p, `document.getAnimations().forEach(a => { a.pause(); a.currentTime = 0 })`)
-	if n := eval[int](p, `document.getAnimations().filter(a => a.effect.target.value === "approve" && a.effect.getTiming().duration === 800).length`); n != 1 {
-		t.Fatalf("%d animations hold Approve for 800 ms", n)
-	}
-	for _, at := range []int{0, 400, 799} {
-		eval[any](p, fmt.Sprintf(`document.getAnimations().forEach(a => { a.currentTime = %d })`, at))
+	p.waits("the guard to be the longer one", lasts+` === 2000`)
+	p.says("Another proposal: look at it first.")
+	for i := range 20 {
+		eval[any](p, fmt.Sprintf(`document.getAnimations().forEach(a => { a.currentTime = %d })`, i*1999/19))
 		p.clickWhere(approveButton)
 		if got := p.path(); !strings.HasPrefix(got, "/actions/"+next.ID) {
-			t.Fatalf("a click after %d ms leads to %s", at, got)
+			t.Fatalf("click %d leads to %s", i, got)
+		}
+		if at := eval[float64](p, `document.querySelector(".wait .go").getAnimations()[0].currentTime`); at != 0 {
+			t.Fatalf("after click %d the guard is at %v ms, it has not begun anew", i, at)
 		}
 	}
 	c.stays(t, next)
+	p.do(chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, 5, 5))
+	p.waits("the guard to be the shorter one, as the pointer has left", lasts+` === 800`)
 	eval[any](p, `document.getAnimations().forEach(a => a.finish())`)
+	p.lacks("Another proposal: look at it first.")
+	eval[any](p, `document.querySelector(".wait .go").focus()`)
+	held := input.DispatchKeyEventParams{Type: input.DispatchKeyEventTypeKeyDown, Key: "Enter", Code: "Enter", Text: "\r", WindowsVirtualKeyCode: 13, AutoRepeat: new(true)}
+	for range 3 {
+		send(p, input.DispatchKeyEvent, held)
+	}
+	p.at("/actions/" + next.ID)
+	c.stays(t, next)
+	p.waits("the console to take an approval", `Date.now() - Date.parse(document.querySelector("[name=shown]").value) > 900`)
 	p.approve().want(http.StatusOK).says("Recorded: you approved")
 	if got := c.read(t, next.ID); got.State != "confirmed" {
 		t.Errorf("after a click of one's own it is %s", got.State)

@@ -4,11 +4,14 @@ import (
 	"bufio"
 	"context"
 	"net/http"
+	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
 
 	"countersign/action"
+	"countersign/execution/api"
 	"countersign/people"
 	"countersign/store/stage"
 )
@@ -57,7 +60,7 @@ func TestADecisionTellsWhatBecameOfIt(t *testing.T) {
 	e.Report(a2, stage.Receipt(attempt, claim, action.Success))
 	mia.open(told).want(200).says("Recorded: you approved", "Done per shop, not read back").lacks("can run now")
 	next := e.proposed(stage.SetPrice) // to which a decision leads on
-	mia.open("/actions/"+next.ID+"?decided="+a.ID).want(200).says("Recorded: you approved").holds("data-now-of", "decided="+a.ID, "data-stream")
+	page := mia.open("/actions/"+next.ID+"?decided="+a.ID).want(200).says("Recorded: you approved").holds("data-now-of", "decided="+a.ID, "data-stream")
 	mia.said("/actions/"+next.ID+"/stream?decided="+a.ID, "now", func(data string) bool { return data == "Done per shop, not read back" })
 	mia.said("/approvals/stream?decided="+a.ID, "now", func(data string) bool { return data == "Done per shop, not read back" })
 	e.as(e.Ken).open(told).want(200).lacks("Recorded: you approved") // it was not them
@@ -66,7 +69,38 @@ func TestADecisionTellsWhatBecameOfIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	mia.open("/approvals?decided="+rejected.ID).want(200).says("Recorded: you rejected", "It will not run.")
+	e.notBeforeItIsLookedAt(mia, page, next)
 }
+
+// notBeforeItIsLookedAt shows that what follows right upon another decision cannot
+// be approved at once, whatever the browser does, and that nothing typed is lost.
+func (e *env) notBeforeItIsLookedAt(b *browser, page answer, next api.Action) {
+	e.T.Helper()
+	served := shownField.FindSubmatch(page.body)
+	if served == nil {
+		e.T.Fatalf("the page does not say when it was served: %s", page.body)
+	}
+	at, err := time.Parse(time.RFC3339Nano, string(served[1]))
+	if err != nil {
+		e.T.Fatal(err)
+	}
+	form := func(decision string, after time.Duration) url.Values {
+		return formOf("decision", decision, "proposal_hash", next.ProposalHash, "revision", "1", "op", page.op(), "reason", "All is well",
+			"reason_code", "not_needed", "shown", at.Add(after).Format(time.RFC3339Nano))
+	}
+	b.send("/actions/"+next.ID+"/decisions", form("approve", time.Hour)).want(429).says("Not recorded. This is another proposal", "All is well").holds(`name="shown"`, `class="decide wait"`)
+	b.send("/actions/"+next.ID+"/decisions", formOf("decision", "approve", "proposal_hash", next.ProposalHash, "revision", "1", "shown", "now")).want(422)
+	if got := e.Read(next.ID); got.State != action.Proposed || len(got.Decisions) > 0 {
+		e.T.Fatalf("it is %s with %d decisions", got.State, len(got.Decisions))
+	}
+	b.send("/actions/"+next.ID+"/decisions", form("approve", -time.Hour)).want(303)
+	b.send("/actions/"+next.ID+"/decisions", form("approve", time.Hour)).want(303) // again what was recorded
+	other := e.proposed(stage.SetPrice)
+	next = other
+	b.send("/actions/"+other.ID+"/decisions", form("reject", time.Hour)).want(303) // what stops something need not wait
+}
+
+var shownField = regexp.MustCompile(`name="shown" value="([^"]+)"`)
 
 // A row says who else has its page open, while they have.
 func TestARowSaysWhoIsLooking(t *testing.T) {

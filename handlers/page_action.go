@@ -35,7 +35,7 @@ func (s *server) showAction(w http.ResponseWriter, r *http.Request, c caller) er
 		frame.Flash = flash
 		p.StreamURL = "/actions/" + v.a.ID + "/stream?" + url.Values{"decided": {r.URL.Query().Get("decided")}}.Encode()
 		if p.Bar.Form != nil {
-			p.Bar.Form.Next = true
+			p.Bar.Form.Shown = v.now
 		}
 	}
 	return s.show(ctx, w, http.StatusOK, web.ActionView(frame, p))

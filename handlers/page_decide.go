@@ -66,6 +66,11 @@ func ballotOf(fields url.Values) (approvals.Ballot, error) {
 	if err != nil || revision < 1 {
 		wrong("/revision", "must be the revision that the page showed")
 	}
+	if shown := fields.Get("shown"); shown != "" {
+		if b.Shown, err = time.Parse(time.RFC3339Nano, shown); err != nil {
+			wrong("/shown", "must be when the page was shown")
+		}
+	}
 	if b.ProposalHash == "" {
 		wrong("/proposal_hash", "must be the hash that the page showed")
 	}
@@ -96,6 +101,9 @@ func (s *server) showAgain(w http.ResponseWriter, r *http.Request, c caller, fie
 	if p.Bar.Form != nil {
 		p.Bar.Form.Note = web.Own(strings.ToValidUTF8(fields.Get("reason"), ""))
 		p.Bar.Form.ReasonCode = fields.Get("reason_code")
+		if action.IsCode(refused, action.RateLimited) {
+			p.Bar.Form.Shown = v.now
+		}
 	}
 	return s.show(ctx, w, kindOf(action.AsRefusal(refused).Code).status, web.ActionView(s.formFrame(r, c, web.Approvals, "/actions/"+v.a.ID), p))
 }

@@ -170,15 +170,15 @@ type Bar struct {
 }
 
 // DecideForm posts to /actions/{id}/decisions: decision (approve or reject),
-// proposal_hash, revision, op, reason_code, reason.
+// proposal_hash, revision, op, shown, reason_code, reason.
 type DecideForm struct {
 	ProposalHash string
 	Revision     int
-	Op           string // makes a repeated post the same decision
-	Note         Own    // kept after a refusal
-	ReasonCode   string // kept after a refusal
-	FullURL      string // set when not all is shown: there is no Approve then
-	Next         bool   // reached right after another decision: Approve waits 800 ms
+	Op           string    // makes a repeated post the same decision
+	Note         Own       // kept after a refusal
+	ReasonCode   string    // kept after a refusal
+	FullURL      string    // set when not all is shown: there is no Approve then
+	Shown        time.Time // when it was served right after another decision, so that Approve waits a moment; else zero
 }
 
 // ReasonCodes lists why people reject, in the order of the form.

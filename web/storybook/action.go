@@ -31,7 +31,7 @@ func actionStories() []Story {
 		{"decide", page(func(*web.ActionPage, *web.Frame, web.Lang) {})},
 		{"decide-next", page(func(p *web.ActionPage, f *web.Frame, l web.Lang) {
 			f.Flash = web.FlashDecided("act_01KB9Z3M7Q6W8R2TAV5N000001", rows(l)[0].Effect, true, 0, web.Status{State: web.Applied, How: web.HowReadBack, At: at(14, 4, 50)})
-			p.Bar.Form.Next = true
+			p.Bar.Form.Shown = at(14, 2, 20)
 		})},
 		{"decide-refused", page(func(p *web.ActionPage, _ *web.Frame, _ web.Lang) {
 			p.Refused = web.NewRefusal("invalid-argument", "reason-code", "Choose a reason.", nil).At("/reason_code", "is required to reject")
