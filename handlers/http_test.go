@@ -105,6 +105,31 @@ func TestLogHoldsNoSecrets(t *testing.T) {
 	}
 }
 
+// A page that names no referrer makes browsers post its forms with the Origin
+// "null", which is how a form of another site comes: over plain HTTP under an
+// address, where they send nothing else, nobody could sign in.
+func TestFormsOfEveryPageSayWhereTheyComeFrom(t *testing.T) {
+	e := newEnv(t)
+	admin := e.as(e.Admin)
+	secret, err := e.People.NewLink(context.Background(), stage.System(action.NewID("req")), e.Mia.ID, linkLife)
+	if err != nil {
+		t.Fatal(err)
+	}
+	addresses := []string{"/login/" + secret, "/nothing"}
+	for _, rt := range routes() {
+		if rt.method == get && rt.page() && rt.holds != forever {
+			addresses = append(addresses, someAddress(rt))
+		}
+	}
+	for _, address := range addresses {
+		for _, b := range []*browser{admin, e.newBrowser()} {
+			if policy := b.open(address).header.Get("Referrer-Policy"); policy != "same-origin" {
+				t.Errorf("%s has the referrer policy %q", address, policy)
+			}
+		}
+	}
+}
+
 // alone is a server with routes of the test's own.
 func (e *env) alone(table ...route) (*httptest.Server, *server) {
 	e.T.Helper()

@@ -65,7 +65,6 @@ func (s *server) signIn(w http.ResponseWriter, r *http.Request, c caller) error 
 
 // showLink shows a one-time link. It is not used up: mail scanners open links.
 func (s *server) showLink(w http.ResponseWriter, r *http.Request, c caller) error {
-	w.Header().Set("Referrer-Policy", "no-referrer")
 	p := web.SignInLinkPage{Action: r.URL.Path}
 	person, until, err := s.People.PeekLink(r.Context(), parameter(r, "secret"))
 	status := http.StatusOK
