@@ -32,14 +32,16 @@ func newCall(cmd command, args []string, env func(string) string, in io.Reader, 
 }
 
 // text declares a flag whose value may also come from an environment variable.
+// The help shows the standard only: what the environment holds may be a secret.
 func (c *call) text(name, variable, standard, about string) *string {
+	value := c.flags.String(name, standard, about)
 	if variable != "" {
 		c.names[name] = variable
 		if v := c.env(variable); v != "" {
-			standard = v
+			*value = v
 		}
 	}
-	return c.flags.String(name, standard, about)
+	return value
 }
 
 func (c *call) on(name, about string) *bool { return c.flags.Bool(name, false, about) }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/base64"
 	"os"
 	"path/filepath"
@@ -22,6 +23,23 @@ func TestEveryCommandHasHelp(t *testing.T) {
 		at := strings.Index(out, "  console "+c.name+"  ")
 		if at < 0 || strings.Index(out, c.about) != at+column {
 			t.Errorf("console -h does not list %s, or not in its columns", c.name)
+		}
+	}
+}
+
+// The environment is where secrets stand: the help may be pasted anywhere.
+func TestHelpTellsNothingOfTheEnvironment(t *testing.T) {
+	secret := func(name string) string {
+		if name == "HOME" {
+			return "/home/ops"
+		}
+		return "s3cr3t"
+	}
+	for _, c := range commands() {
+		var out, errs bytes.Buffer
+		run(t.Context(), append(strings.Fields(c.name), "-h"), secret, strings.NewReader(""), &out, &errs)
+		if said := out.String() + errs.String(); strings.Contains(said, "s3cr3t") || !strings.Contains(said, c.about) {
+			t.Errorf("console %s -h says\n%s", c.name, said)
 		}
 	}
 }
