@@ -345,9 +345,13 @@ func (v actionView) bar() web.Bar {
 	case v.state() != action.Proposed:
 		return web.Bar{}
 	case v.caseID != "":
-		return web.Bar{Kind: web.BarBlocked, CaseID: v.caseID, CaseURL: "/triage/" + v.caseID}
+		b := web.Bar{Kind: web.BarBlocked, CaseID: v.caseID, CaseURL: "/triage/" + v.caseID}
+		if v.standing.May == nil {
+			b.Form = v.form()
+		}
+		return b
 	case v.standing.May == nil && v.stepUp() && !v.proved:
-		return web.Bar{Kind: web.BarStepUp, StepUp: "/account/prove?next=/actions/" + v.a.ID}
+		return web.Bar{Kind: web.BarStepUp, StepUp: "/account/prove?next=/actions/" + v.a.ID, Form: v.form()}
 	case v.standing.May == nil:
 		return web.Bar{Kind: web.BarDecide, Form: v.form()}
 	case v.stand() == web.StandApproved:

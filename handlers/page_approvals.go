@@ -173,11 +173,19 @@ func (s *server) rows(r *http.Request, c caller, actions []action.Action, lang s
 	if err != nil {
 		return nil, err
 	}
-	hashes := make([]string, len(actions))
+	ids, hashes := make([]string, len(actions)), make([]string, len(actions))
 	for i, a := range actions {
-		hashes[i] = a.PayloadHash
+		ids[i], hashes[i] = a.ID, a.PayloadHash
 	}
 	rejected, err := s.Pages.Rejected(r.Context(), hashes)
+	if err != nil {
+		return nil, err
+	}
+	blocked, err := s.Pages.Blocked(r.Context(), ids)
+	if err != nil {
+		return nil, err
+	}
+	running, err := s.running(r.Context())
 	if err != nil {
 		return nil, err
 	}
@@ -194,6 +202,10 @@ func (s *server) rows(r *http.Request, c caller, actions []action.Action, lang s
 		}
 		rows[i] = rowOf(r.Context(), tool, a, standings[i], viewer, rejected[a.PayloadHash], lang)
 		rows[i].Looking = s.looking.besides(a.ID, viewer.ID)
+		rows[i].Blocked = blocked[a.ID] != ""
+		if j := slices.IndexFunc(running, pauses(a)); j >= 0 {
+			rows[i].Paused = new(pauseNamed(running[j], running[j].Value))
+		}
 	}
 	return rows, nil
 }

@@ -38,15 +38,21 @@ func pauseRoutes() []route {
 	}
 }
 
+// running lists what is paused now.
+func (s *server) running(ctx context.Context) ([]approvals.Pause, error) {
+	all, err := s.Stops.Pauses(ctx, listedPauses)
+	return slices.DeleteFunc(all, func(p approvals.Pause) bool { return p.EndedAt != nil }), err
+}
+
 // paused lists what is paused, as far as concerns says that it matters.
 func (s *server) paused(ctx context.Context, concerns func(approvals.Pause) bool) ([]web.Pause, error) {
-	all, err := s.Stops.Pauses(ctx, listedPauses)
+	all, err := s.running(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var found []web.Pause
 	for _, p := range all {
-		if p.EndedAt != nil || !concerns(p) {
+		if !concerns(p) {
 			continue
 		}
 		shown, err := s.pauseOf(ctx, p)
@@ -63,7 +69,12 @@ func (s *server) pausedOf(ctx context.Context, a action.Action) ([]web.Pause, er
 	if a.State.In(action.Applied, action.Failed, action.Conflict, action.Rejected, action.Cancelled, action.Expired) {
 		return nil, nil
 	}
-	return s.paused(ctx, func(p approvals.Pause) bool {
+	return s.paused(ctx, pauses(a))
+}
+
+// pauses reports of a pause whether it keeps an action from running.
+func pauses(a action.Action) func(approvals.Pause) bool {
+	return func(p approvals.Pause) bool {
 		switch p.Kind {
 		case approvals.PauseTool:
 			return p.Value == a.Tool
@@ -71,7 +82,7 @@ func (s *server) pausedOf(ctx context.Context, a action.Action) ([]web.Pause, er
 			return p.Value == a.Scope
 		}
 		return p.Value == a.Client.ID || a.Claim != nil && p.Value == a.Claim.Client
-	})
+	}
 }
 
 // pausedFor lists what is paused of all that a viewer may see.

@@ -29,6 +29,8 @@ type PageReads interface {
 	Newest(ctx context.Context) (string, error)
 	// Past returns what a decider should know of the past of an action's target and content.
 	Past(ctx context.Context, a action.Action, since time.Time) (approvals.Past, error)
+	// Blocked returns which of these actions' targets an open case holds up, with the case.
+	Blocked(ctx context.Context, ids []string) (map[string]string, error)
 	// Rejected returns which of these contents were rejected before.
 	Rejected(ctx context.Context, payloadHashes []string) (map[string]bool, error)
 	// Events returns everything that happened to a subject, in order, and the clock.

@@ -281,9 +281,11 @@ ORDER BY a.id DESC LIMIT 20`, []any{a.Target.Type, a.Target.ID, a.ID, since})
 		if err != nil {
 			return p, err
 		}
-		if p.Blocking, err = db.blocking(ctx, a); err != nil {
+		blocked, err := db.Blocked(ctx, []string{a.ID})
+		if err != nil {
 			return p, err
 		}
+		p.Blocking = blocked[a.ID]
 	}
 	p.Rejected, _, err = db.listed(ctx, `
 SELECT a.id FROM actions a WHERE a.payload_hash = $1 AND a.tool = $2 AND a.state = 'rejected' AND a.id <> $3
@@ -291,18 +293,22 @@ ORDER BY a.id DESC LIMIT 3`, []any{a.PayloadHash, a.Tool, a.ID})
 	return p, err
 }
 
-// blocking returns the open case that holds up an action's target, or "".
-func (db *DB) blocking(ctx context.Context, a action.Action) (string, error) {
-	var ids []string
-	err := db.selectAll(ctx, &ids, `
-SELECT case_id FROM actions
-WHERE target_type = $1 AND target_id = $2 AND case_id IS NOT NULL AND id <> $3 AND NOT id = ANY ($4)
-    AND (block = 'target' OR block = 'tool' AND tool = $5) LIMIT 1`,
-		a.Target.Type, a.Target.ID, a.ID, project(a).links, a.Tool)
-	if err != nil || len(ids) == 0 {
-		return "", err
+// Blocked returns which of these actions' targets are held up by an open case of
+// another action, by id, with the case.
+func (db *DB) Blocked(ctx context.Context, ids []string) (map[string]string, error) {
+	var rows []struct {
+		ID string `db:"id"`
+		By string `db:"by"`
 	}
-	return ids[0], nil
+	err := db.selectAll(ctx, &rows, `
+SELECT b.id, b.by FROM (
+    SELECT a.id, blocked_by(a.id, a.links, a.tool, a.target_type, a.target_id) AS by FROM actions a WHERE a.id = ANY ($1)) b
+WHERE b.by IS NOT NULL`, pq.StringArray(ids))
+	found := map[string]string{}
+	for _, r := range rows {
+		found[r.ID] = strings.TrimPrefix(r.By, "blocked:")
+	}
+	return found, err
 }
 
 // Rejected returns which of these contents were rejected before.

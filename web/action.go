@@ -162,7 +162,7 @@ const (
 // Bar is the place where people decide, or learn why they cannot.
 type Bar struct {
 	Kind    BarKind
-	Form    *DecideForm // BarDecide
+	Form    *DecideForm // BarDecide; BarBlocked and BarStepUp, where it only rejects, for who may
 	CaseID  string      // BarBlocked
 	CaseURL string      // BarBlocked; "" when there is no page for it
 	At      time.Time   // BarExpired, BarApproved

@@ -28,6 +28,9 @@ func (p Pause) words() Msg {
 		"rest", msg("pause.rest", "by", p.By, "at", shown{p.Since, bothMinutes}, "why", p.Reason))
 }
 
+// since says by whom it was paused and when, in a few words.
+func (p Pause) since() Msg { return msg("pause.by_since", "by", p.By, "at", shown{p.Since, Minute}) }
+
 // PausesPage lists what is and was paused, at /pauses.
 type PausesPage struct {
 	Running []Pause

@@ -70,5 +70,7 @@ type Row struct {
 	Decided      bool   // the viewer has approved it
 	Looking      []Text // who has it open, besides the viewer
 	Warning      *WarningKind
+	Paused       *Pause // keeps it from running
+	Blocked      bool   // an open case holds its target
 	ProposalHash string
 }

@@ -72,6 +72,12 @@ func actionStories() []Story {
 		{"decide-blocked", page(func(p *web.ActionPage, _ *web.Frame, _ web.Lang) {
 			p.Bar = web.Bar{Kind: web.BarBlocked, CaseID: "cas_01KB7W2N8VQ4T6"}
 		})},
+		{"decide-blocked-reject", page(func(p *web.ActionPage, _ *web.Frame, _ web.Lang) {
+			p.Bar.Kind, p.Bar.CaseID, p.Bar.CaseURL = web.BarBlocked, "cas_01KB7W2N8VQ4T6", "/triage/cas_01KB7W2N8VQ4T6"
+		})},
+		{"decide-step-up", page(func(p *web.ActionPage, _ *web.Frame, _ web.Lang) {
+			p.Bar.Kind, p.Bar.StepUp = web.BarStepUp, "/account/prove"
+		})},
 		{"decide-expired", page(func(p *web.ActionPage, _ *web.Frame, _ web.Lang) {
 			p.Status = web.Status{State: web.Proposed}
 			p.ExpiresAt = at(14, 5, 0)
