@@ -1,7 +1,8 @@
 package handlers
 
 import (
-	"encoding/csv"
+	"fmt"
+	"iter"
 	"maps"
 	"net/http"
 	"net/url"
@@ -17,12 +18,8 @@ import (
 	"countersign/web"
 )
 
-// How many rows a page of the history and a file have.
-const (
-	historyPage = 50
-	filePage    = 200
-	fileMost    = 20_000
-)
+// historyPage is how many rows a page of the history has.
+const historyPage = 50
 
 // historyAsked reads the history's address: what to show, and what to say of it.
 func (s *server) historyAsked(r *http.Request, c caller) (approvals.Filter, web.HistoryFilter, error) {
@@ -168,7 +165,7 @@ func (s *server) showHistory(w http.ResponseWriter, r *http.Request, c caller) e
 		if p.Rows, err = s.historyRows(r, c, actions, now); err != nil {
 			return err
 		}
-		p.CSVURL, p.CallsURL = "/history.csv?"+r.URL.RawQuery, "/history.jsonl?"+r.URL.RawQuery
+		p.CSVURL, p.CallsURL = fileAt("/history.csv", r.URL), fileAt("/history.jsonl", r.URL)
 	}
 	return s.show(speaking(r, c, now), w, status, web.HistoryView(s.frame(r, c, web.History), p))
 }
@@ -190,42 +187,43 @@ func (s *server) historyRows(r *http.Request, c caller, actions []action.Action,
 	return rows, nil
 }
 
-// historyFile is the same list as CSV, for a spreadsheet: with a byte order
-// mark, and with every cell as text, so that nothing is computed or rounded.
+// historyFile is the same list as CSV.
 func (s *server) historyFile(w http.ResponseWriter, r *http.Request, c caller) error {
 	f, _, err := s.historyAsked(r, c)
 	if err != nil {
 		return err
 	}
-	f.Limit = filePage
-	w.Header().Set("Content-Type", "text/csv; charset=utf-8")
-	w.Header().Set("Content-Disposition", `attachment; filename="countersign-history.csv"`)
-	w.Header().Set("Cache-Control", "no-store")
-	if _, err := w.Write([]byte("\uFEFF")); err != nil {
-		return err
-	}
-	out := csv.NewWriter(w)
-	if err := out.Write(historyHead()); err != nil {
-		return err
-	}
-	for written := 0; written < fileMost; {
-		actions, now, err := s.Reads.Actions(r.Context(), f)
-		if err != nil {
-			return err
-		}
-		for _, a := range actions {
-			if err := out.Write(s.historyLine(r, c, a, now)); err != nil {
-				return err
+	return sheet(w, "countersign-history.csv", historyHead(), s.historyLines(r, c, f))
+}
+
+// historyLines are the rows of the file. Where there are more than one file has,
+// the last one says where they are.
+func (s *server) historyLines(r *http.Request, c caller, f approvals.Filter) iter.Seq2[[]string, error] {
+	return func(yield func([]string, error) bool) {
+		f.Limit = s.filePage
+		for n := 0; ; {
+			actions, now, err := s.Reads.Actions(r.Context(), f)
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			for _, a := range actions {
+				if n == s.fileMost {
+					rest := make([]string, len(historyHead()))
+					rest[0] = fmt.Sprintf("This file has %d requests. The older ones are at %s%s", n, s.PublicURL, pageAfter(r.URL, f.Before))
+					yield(rest, nil)
+					return
+				}
+				if !yield(s.historyLine(r, c, a, now)) {
+					return
+				}
+				n, f.Before = n+1, a.ID
+			}
+			if len(actions) < f.Limit {
+				return
 			}
 		}
-		written += len(actions)
-		if len(actions) < f.Limit {
-			break
-		}
-		f.Before = actions[len(actions)-1].ID
 	}
-	out.Flush()
-	return out.Error()
 }
 
 func historyHead() []string {
@@ -233,9 +231,13 @@ func historyHead() []string {
 		"decided_by", "payload_hash", "proposal_hash", "execution_key", "client", "request_id"}
 }
 
-func (s *server) historyLine(r *http.Request, c caller, a action.Action, now time.Time) []string {
+func (s *server) historyLine(r *http.Request, c caller, a action.Action, now time.Time) ([]string, error) {
 	effect := toldUnreadable(a)
-	if tool, err := s.catalogue.Version(r.Context(), a.Tool, a.ToolVersion); err == nil && effect == "" {
+	if effect == "" {
+		tool, err := s.catalogue.Version(r.Context(), a.Tool, a.ToolVersion)
+		if err != nil {
+			return nil, err
+		}
 		effect = lineOf(effectOf(tool.Contract, string(langOf(r, c)), a.Payload)).Plain()
 	}
 	target := action.Target{}
@@ -252,18 +254,7 @@ func (s *server) historyLine(r *http.Request, c caller, a action.Action, now tim
 			deciders = append(deciders, word+d.By.Name)
 		}
 	}
-	return cells(a.ID, a.CreatedAt.UTC().Format(time.RFC3339), a.UpdatedAt.UTC().Format(time.RFC3339), string(a.StateAt(now)), a.Tool,
+	return []string{a.ID, a.CreatedAt.UTC().Format(time.RFC3339), a.UpdatedAt.UTC().Format(time.RFC3339), string(a.StateAt(now)), a.Tool,
 		strconv.Itoa(a.ToolVersion), effect, a.Actor.ID, target.Type, target.ID, strings.Join(deciders, "; "), a.PayloadHash, a.ProposalHash,
-		a.ExecutionKey, a.Client.Name, a.RequestID)
-}
-
-// cells makes what a spreadsheet would compute or round into text.
-func cells(values ...string) []string {
-	for i, v := range values {
-		long := len(v) > 11 && strings.Trim(v, "0123456789") == ""
-		if long || strings.IndexAny(v, "=+-@\t\r\n＝＋－＠") == 0 {
-			values[i] = "'" + v
-		}
-	}
-	return values
+		a.ExecutionKey, a.Client.Name, a.RequestID}, nil
 }

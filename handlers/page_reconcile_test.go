@@ -118,6 +118,11 @@ func TestReconciliationPages(t *testing.T) {
 			t.Errorf("the file lacks %q: %s", part, file.body)
 		}
 	}
+	for reads, whole := range map[int]bool{1: false, 2: false, 1000: true} {
+		if rows, got := auditor.sheet(e.spread(1, reads) + path + "/differences.csv"); got != whole || whole && len(rows) != 4 {
+			t.Errorf("of %d reads: %d rows (%v)", reads, len(rows), got)
+		}
+	}
 	auditor.open("/reconciliation").says("Compared")
 	e.as(e.PersonWith("uli", people.Grants{Roles: []string{people.RoleOps}, Tools: []string{stage.SetPrice}})).open(path).want(http.StatusNotFound)
 	if kinds := e.Kinds("reconciliation:" + run.ID); len(kinds) != 2 { // what is said of a difference is an event of that

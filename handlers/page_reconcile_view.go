@@ -1,8 +1,9 @@
 package handlers
 
 import (
-	"encoding/csv"
+	"context"
 	"encoding/json"
+	"iter"
 	"maps"
 	"net/http"
 	"slices"
@@ -128,7 +129,7 @@ func moneyCompared(k *contract.Contract, field string, all []triage.FieldCompare
 	return ours, theirs
 }
 
-// runFile is all that a run found, as CSV for a spreadsheet.
+// runFile is all that a run found, as CSV.
 func (s *server) runFile(w http.ResponseWriter, r *http.Request, c caller) error {
 	run, _, err := s.runSeen(r, c)
 	if err != nil {
@@ -138,48 +139,44 @@ func (s *server) runFile(w http.ResponseWriter, r *http.Request, c caller) error
 	if err != nil {
 		return err
 	}
-	w.Header().Set("Content-Type", "text/csv; charset=utf-8")
-	w.Header().Set("Content-Disposition", `attachment; filename="countersign-`+run.ID+`.csv"`)
-	w.Header().Set("Cache-Control", "no-store")
-	if _, err := w.Write([]byte("\uFEFF")); err != nil {
-		return err
-	}
-	out := csv.NewWriter(w)
 	head := []string{"key", "class", "why", "action_id", "case_id", "case_open", "here", "there", "there_at", "explained_by", "explained_utc", "explanation", "not_told"}
 	for _, field := range fields {
 		head = append(head, "here "+field, "there "+field, "differs "+field)
 	}
-	if err := out.Write(cells(head...)); err != nil {
-		return err
-	}
-	for _, class := range []triage.Class{"", triage.ClassAwaiting} {
-		if err := s.writeDifferences(r, c, out, run.ID, class, fields); err != nil {
-			return err
+	return sheet(w, "countersign-"+run.ID+".csv", head, func(yield func([]string, error) bool) {
+		for _, class := range []triage.Class{"", triage.ClassAwaiting} {
+			f := triage.DifferenceFilter{Viewer: c.viewer(), RunID: run.ID, Class: class, Limit: s.filePage}
+			for line, err := range s.differenceLines(r.Context(), f, fields) {
+				if !yield(line, err) {
+					return
+				}
+			}
 		}
-	}
-	out.Flush()
-	return out.Error()
+	})
 }
 
-func (s *server) writeDifferences(r *http.Request, c caller, out *csv.Writer, runID string, class triage.Class, fields []string) error {
-	f := triage.DifferenceFilter{Viewer: c.viewer(), RunID: runID, Class: class, Limit: filePage}
-	for {
-		found, err := s.RunReads.Differences(r.Context(), f)
-		if err != nil {
-			return err
-		}
-		for _, d := range found {
-			tool, err := s.catalogue.Version(r.Context(), d.Tool, d.ToolVersion)
+func (s *server) differenceLines(ctx context.Context, f triage.DifferenceFilter, fields []string) iter.Seq2[[]string, error] {
+	return func(yield func([]string, error) bool) {
+		for {
+			found, err := s.RunReads.Differences(ctx, f)
 			if err != nil {
-				return err
+				yield(nil, err)
+				return
 			}
-			if err := out.Write(differenceLine(tool.Contract, d, fields)); err != nil {
-				return err
+			for _, d := range found {
+				tool, err := s.catalogue.Version(ctx, d.Tool, d.ToolVersion)
+				if err != nil {
+					yield(nil, err)
+					return
+				}
+				if !yield(differenceLine(tool.Contract, d, fields), nil) {
+					return
+				}
+				f.After = d.Key
 			}
-			f.After = d.Key
-		}
-		if len(found) < filePage {
-			return nil
+			if len(found) < f.Limit {
+				return
+			}
 		}
 	}
 }
@@ -232,7 +229,7 @@ func differenceLine(k *contract.Contract, d triage.Difference, fields []string) 
 		}
 		line = append(line, cellOf(k, f.Field, f.Ours), cellOf(k, f.Field, f.Theirs), how)
 	}
-	return cells(line...)
+	return line
 }
 
 // cellOf is a value as a spreadsheet shows it: a text without quotes.

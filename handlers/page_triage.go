@@ -2,7 +2,6 @@ package handlers
 
 import (
 	"context"
-	"encoding/csv"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -289,20 +288,14 @@ func (s *server) exportKeys(w http.ResponseWriter, r *http.Request, c caller) er
 		}
 		lines = append(lines, own...)
 	}
-	w.Header().Set("Content-Type", "text/csv; charset=utf-8")
-	w.Header().Set("Content-Disposition", `attachment; filename="countersign-keys.csv"`)
-	w.Header().Set("Cache-Control", "no-store")
-	if _, err := w.Write([]byte("\uFEFF")); err != nil {
-		return err
-	}
-	out := csv.NewWriter(w)
-	if err := out.Write([]string{"key", "outcome", "reference", "amount", "currency", "tool", "target_type", "target_id", "first_sent_utc", "last_sent_utc"}); err != nil {
-		return err
-	}
-	if err := out.WriteAll(lines); err != nil {
-		return err
-	}
-	return out.Error()
+	head := []string{"key", "outcome", "reference", "amount", "currency", "tool", "target_type", "target_id", "first_sent_utc", "last_sent_utc"}
+	return sheet(w, "countersign-keys.csv", head, func(yield func([]string, error) bool) {
+		for _, line := range lines {
+			if !yield(line, nil) {
+				return
+			}
+		}
+	})
 }
 
 // keyLines are a line for each key under which something may have been sent. Of an
@@ -313,7 +306,7 @@ func (s *server) keyLines(r *http.Request, a action.Action) (lines [][]string, e
 		if a.Target != nil {
 			line[6], line[7] = a.Target.Type, a.Target.ID
 		}
-		return [][]string{cells(line...)}, nil
+		return [][]string{line}, nil
 	}
 	tool, err := s.catalogue.Version(r.Context(), a.Tool, a.ToolVersion)
 	if err != nil {
@@ -330,7 +323,7 @@ func (s *server) keyLines(r *http.Request, a action.Action) (lines [][]string, e
 		if !sent.First.IsZero() {
 			line[8], line[9] = sent.First.UTC().Format(time.RFC3339), sent.Last.UTC().Format(time.RFC3339)
 		}
-		lines = append(lines, cells(line...))
+		lines = append(lines, line)
 	}
 	return lines, nil
 }

@@ -81,6 +81,8 @@ type server struct {
 	waiting   seats                 // of requests that wait
 	looking   looking               // who has which action open
 	bodyTime  time.Duration         // for a body to arrive
+	filePage  int                   // rows of a file that are read at a time
+	fileMost  int                   // requests in one file of the history
 	openapi   []byte
 	meters    *meters
 	tracer    trace.Tracer
@@ -126,7 +128,7 @@ func newServer(cfg Config, table []route) (*server, error) {
 	}
 	cfg.PublicURL = strings.TrimRight(cfg.PublicURL, "/")
 	s := &server{Config: cfg, catalogue: cfg.Approvals.Catalogue(), base: base, secure: base.Scheme == "https",
-		origins: http.NewCrossOriginProtection(), bodyTime: bodyTime,
+		origins: http.NewCrossOriginProtection(), bodyTime: bodyTime, filePage: filePage, fileMost: fileMost,
 		failures: httprate.NewRateLimiter(maxFailedKeys, time.Minute, httprate.WithResponseHeaders(httprate.ResponseHeaders{}))}
 	if cfg.Traces == nil {
 		cfg.Traces = noop.NewTracerProvider()
