@@ -72,11 +72,11 @@ func (s *server) writeCalls(w http.ResponseWriter, r *http.Request, f approvals.
 		f.Limit = min(callsPage, most-read)
 		actions, now, err := s.Reads.Actions(r.Context(), f)
 		if err != nil {
-			return cutOff(read, err)
+			return err
 		}
 		for _, a := range actions {
 			if err := s.writeCallsOf(r.Context(), out, a, now); err != nil {
-				return cutOff(read, err)
+				return err
 			}
 		}
 		read += len(actions)
@@ -92,15 +92,6 @@ func (s *server) writeCalls(w http.ResponseWriter, r *http.Request, f approvals.
 		return err
 	}
 	return out.Flush()
-}
-
-// cutOff ends an answer that has begun: nothing more can be said in it, so the
-// connection is cut. Before that the error is answered.
-func cutOff(written int, err error) error {
-	if written == 0 {
-		return err
-	}
-	panic(http.ErrAbortHandler)
 }
 
 func (s *server) writeCallsOf(ctx context.Context, out io.Writer, a action.Action, now time.Time) error {

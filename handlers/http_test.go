@@ -11,8 +11,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"countersign/action"
+	"countersign/approvals"
 	"countersign/execution/api"
 	"countersign/people"
 	"countersign/store/stage"
@@ -154,8 +156,13 @@ func TestPanicsAndBrokenAnswers(t *testing.T) {
 		_, _ = io.WriteString(w, "half")
 		return errors.New("half an answer")
 	}
+	late := func(_ *server, w http.ResponseWriter, _ *http.Request, _ caller) error {
+		_, _ = io.WriteString(w, strings.Repeat("a line\n", 10_000))
+		panic("too late")
+	}
 	listening, _ := e.alone(route{get, "/v1/boom", "boom", anyone(), boom, 0, nil}, route{get, "/v1/broken", "broken", anyone(), broken, 0, nil},
-		route{get, "/v1/halfway", "halfway", anyone(), halfway, 0, nil})
+		route{get, "/v1/halfway", "halfway", anyone(), halfway, 0, nil}, route{get, "/late", "late", anyone(), late, 0, nil},
+		route{get, "/metrics", "metrics", keys(people.RoleReader), (*server).showMetrics, 0, nil})
 	for _, path := range []string{"/v1/boom", "/v1/broken"} {
 		a := send1(t, http.DefaultClient, listening.URL, request{method: get, path: path})
 		if a.refused(action.Internal); bytes.Contains(a.body, []byte("s3cr3t")) {
@@ -165,13 +172,41 @@ func TestPanicsAndBrokenAnswers(t *testing.T) {
 			t.Error("a console reached over TLS does not insist on it")
 		}
 	}
-	if a := send1(t, http.DefaultClient, listening.URL, request{method: get, path: "/v1/halfway"}); string(a.body) != "half" {
-		t.Errorf("after half an answer: %s", a.body)
-	}
-	for _, wanted := range []string{"s3cr3t boom", "s3cr3t cause", "half an answer"} {
-		if !strings.Contains(e.log.String(), wanted) {
-			t.Errorf("the log does not say %s", wanted)
+	for _, path := range []string{"/v1/halfway", "/late"} { // nobody may take a part for the whole
+		if got, err := http.Get(listening.URL + path); err == nil {
+			if text, err := io.ReadAll(got.Body); err == nil {
+				t.Errorf("%s ends like a whole answer after %d bytes", path, len(text))
+			}
+			got.Body.Close()
 		}
+	}
+	for _, wanted := range []string{"s3cr3t boom", "s3cr3t cause", `"cut":true,"code":"internal","error":"half an answer"`, `"cut":true,"code":"internal","error":"panic: too late"`} {
+		waitUntil(t, func() bool { return strings.Contains(e.log.String(), wanted) }) // it is written once the answer has ended
+	}
+	if strings.Contains(e.log.String(), `"level":"INFO","msg":"request"`) {
+		t.Errorf("of what failed the log says %s", e.log.String())
+	}
+	measured := send1(t, http.DefaultClient, listening.URL, request{method: get, path: "/metrics", key: e.keys[people.RoleReader]}).want(200)
+	if n := metric(measured, `countersign_http_request_seconds_count{class="5xx",method="GET",route="late"}`); n != "1" {
+		t.Errorf("an answer that was cut off is counted as failed %q times", n)
+	}
+}
+
+// unlisted reads no list of actions.
+type unlisted struct{ Reads }
+
+func (unlisted) Actions(context.Context, approvals.Filter) ([]action.Action, time.Time, error) {
+	return nil, time.Time{}, errors.New("no list")
+}
+
+// What went wrong before a file began is told on a page, not saved as the file.
+func TestARefusalIsNoFile(t *testing.T) {
+	e := newEnv(t)
+	b := e.as(e.Mia)
+	e.inner.Reads = unlisted{e.inner.Reads}
+	a := b.open("/history.jsonl").want(http.StatusInternalServerError)
+	if a.header.Get("Content-Disposition") != "" || !strings.HasPrefix(a.header.Get("Content-Type"), "text/html") {
+		t.Errorf("it comes as %v", a.header)
 	}
 }
 

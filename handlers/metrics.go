@@ -45,8 +45,9 @@ func newMeters(registry *prometheus.Registry, reads OverviewReads, log *slog.Log
 	return m
 }
 
-// answered notes how long an answer took.
-func (m *meters) answered(x *exchange, method string, status int, took time.Duration) {
+// answered notes how long an answer took. One that could not be finished counts
+// as failed, whatever status it began with.
+func (m *meters) answered(x *exchange, method string, failed bool, status int, took time.Duration) {
 	if x.endless {
 		return
 	}
@@ -57,7 +58,11 @@ func (m *meters) answered(x *exchange, method string, status int, took time.Dura
 	if !slices.Contains([]string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut}, method) {
 		method = "other" // whatever callers make up is not kept
 	}
-	m.requests.WithLabelValues(route, method, strconv.Itoa(status/100)+"xx").Observe(took.Seconds())
+	class := strconv.Itoa(status/100) + "xx"
+	if failed {
+		class = "5xx"
+	}
+	m.requests.WithLabelValues(route, method, class).Observe(took.Seconds())
 }
 
 // decided notes how long people took, once a decision has ended the wait.

@@ -23,6 +23,7 @@ type exchange struct {
 	who     string      // id of the client or person
 	code    action.Code // of what was refused
 	cause   error       // internal
+	cut     bool        // the answer had begun, and could not be finished
 }
 
 type exchangeKey struct{}
@@ -41,6 +42,8 @@ func requestID(r *http.Request) string { return exchangeOf(r).id }
 
 // observe gives every request an id, logs its answer and survives panics. It
 // logs neither bodies nor headers nor addresses: any of them may hold a secret.
+// An answer that cannot be finished it cuts off, so that nobody takes a part of
+// a file for the whole.
 func (s *server) observe(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		started := time.Now()
@@ -58,6 +61,9 @@ func (s *server) observe(next http.Handler) http.Handler {
 		defer func() {
 			s.recovered(answer, r, recover())
 			s.log(r, x, answer, time.Since(started))
+			if x.cut {
+				panic(http.ErrAbortHandler) // net/http's own way to cut a connection
+			}
 		}()
 		next.ServeHTTP(answer, r)
 	})
@@ -74,23 +80,19 @@ func (s *server) recovered(w middleware.WrapResponseWriter, r *http.Request, pan
 	if panicked == nil {
 		return
 	}
-	if panicked == http.ErrAbortHandler {
-		panic(panicked) // net/http's own way to cut a connection
-	}
 	s.Log.ErrorContext(r.Context(), "panic", "request_id", requestID(r), "panic", fmt.Sprint(panicked), "stack", string(debug.Stack()))
-	if w.Status() == 0 {
-		s.fail(w, r, route{pattern: r.URL.Path}.page(), caller{}, fmt.Errorf("panic: %v", panicked))
-	}
+	s.fail(w, r, route{pattern: r.URL.Path}.page(), caller{}, fmt.Errorf("panic: %v", panicked))
 }
 
 func (s *server) log(r *http.Request, x *exchange, w middleware.WrapResponseWriter, took time.Duration) {
-	level := slog.LevelInfo
 	status := w.Status()
 	if status == 0 {
 		status = http.StatusOK
 	}
-	s.meters.answered(x, r.Method, status, took)
-	if status >= http.StatusInternalServerError {
+	failed := status >= http.StatusInternalServerError || x.cut
+	s.meters.answered(x, r.Method, failed, status, took)
+	level := slog.LevelInfo
+	if failed {
 		level = slog.LevelError
 	}
 	attributes := []slog.Attr{slog.String("request_id", x.id), slog.String("method", r.Method), slog.String("route", x.route),
@@ -100,6 +102,9 @@ func (s *server) log(r *http.Request, x *exchange, w middleware.WrapResponseWrit
 	}
 	if x.trace != "" {
 		attributes = append(attributes, slog.String("trace_id", x.trace))
+	}
+	if x.cut {
+		attributes = append(attributes, slog.Bool("cut", true))
 	}
 	if x.code != "" {
 		attributes = append(attributes, slog.String("code", string(x.code)))

@@ -78,9 +78,10 @@ func (s *server) fail(w http.ResponseWriter, r *http.Request, page bool, c calle
 		return // whoever asked is gone
 	}
 	if written(w) {
-		x.cause = err // the answer has begun: only the log can tell
+		x.cause, x.cut = err, true // nothing more can be said in an answer that has begun
 		return
 	}
+	w.Header().Del("Content-Disposition") // a refusal is no file
 	if wait := refusal.Args["retry_after"]; wait != "" {
 		w.Header().Set("Retry-After", wait)
 	} else if refusal.Code == action.OutcomeUnknown || refusal.Code == action.RateLimited {

@@ -44,7 +44,7 @@ func (s *server) traced(w http.ResponseWriter, r *http.Request, rt route, answer
 	answer(r.WithContext(ctx))
 	if answered, ok := w.(middleware.WrapResponseWriter); ok && answered.Status() > 0 {
 		span.SetAttributes(attribute.Int("http.response.status_code", answered.Status()))
-		if answered.Status() >= http.StatusInternalServerError {
+		if answered.Status() >= http.StatusInternalServerError || x.cut {
 			span.SetStatus(codes.Error, "")
 		}
 	}
