@@ -17,7 +17,7 @@ func TestWhatIsHeldUpSaysSoAndCanBeRejected(t *testing.T) {
 	mia := e.as(e.Mia)
 	reject := func(a api.Action) {
 		t.Helper()
-		page := mia.open("/actions/"+a.ID).want(200).holds(`name="decision" value="reject"`)
+		page := mia.open("/actions/" + a.ID).want(200).holds(`name="decision" value="reject"`)
 		mia.send("/actions/"+a.ID+"/decisions", url.Values{"decision": {"reject"}, "proposal_hash": {a.ProposalHash}, "revision": {"1"},
 			"op": {page.op()}, "reason_code": {"not_needed"}}).want(303)
 		if got := e.Read(a.ID); got.State != action.Rejected {
@@ -33,7 +33,7 @@ func TestWhatIsHeldUpSaysSoAndCanBeRejected(t *testing.T) {
 	sent, attempt := e.Start(sent, claim)
 	doubt := e.Report(sent, stage.Receipt(attempt, claim, action.Unknown)).CaseID()
 	mia.open("/approvals").says("Waiting for a case of this object").lacks("Paused by")
-	mia.open("/actions/"+second.ID).says("The target is blocked.", doubt).holds("/triage/"+doubt).lacks(`value="approve"`)
+	mia.open("/actions/"+second.ID).says("The target is blocked.", doubt).holds("/triage/" + doubt).lacks(`value="approve"`)
 	e.as(e.Admin).open("/actions/" + second.ID).says("The target is blocked.").lacks("/decisions")
 	reject(second)
 
@@ -48,6 +48,6 @@ func TestWhatIsHeldUpSaysSoAndCanBeRejected(t *testing.T) {
 
 	e.Tool(stage.Contract("shop.proved_price", `{ when: "true", role: support, approvals: 1, step_up: true }`, ""))
 	proved := e.proposed("shop.proved_price")
-	mia.open("/actions/"+proved.ID).says("Prove again who you are.").holds("/account/prove").lacks(`value="approve"`)
+	mia.open("/actions/" + proved.ID).says("Prove again who you are.").holds("/account/prove").lacks(`value="approve"`)
 	reject(proved)
 }
