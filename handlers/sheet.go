@@ -21,7 +21,6 @@ const (
 // the connection, so that a part never passes for the whole.
 func sheet(w http.ResponseWriter, name string, head []string, rows iter.Seq2[[]string, error]) error {
 	var out *csv.Writer
-	written := 0
 	for row, err := range rows {
 		if err == nil && out == nil {
 			out, err = beginSheet(w, name, head)
@@ -30,9 +29,8 @@ func sheet(w http.ResponseWriter, name string, head []string, rows iter.Seq2[[]s
 			err = out.Write(cells(row...))
 		}
 		if err != nil {
-			return cutOff(written, err)
+			return err
 		}
-		written++
 	}
 	if out == nil {
 		var err error
