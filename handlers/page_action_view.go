@@ -94,7 +94,7 @@ func (v actionView) status() web.Status {
 	case v.a.Partly():
 		s.How = web.HowInPart
 	case settled && v.a.State.In(action.Applied, action.Failed):
-		s.How, s.Person = web.HowSettled, web.Outside(v.a.Case.Verdict.By.Name)
+		s = settledBy(s, *v.a.Case.Verdict)
 	case v.a.State == action.Failed && v.a.FailureCode == "" && v.a.NotExecuted():
 		s.How = web.HowUnrun
 	case v.a.State == action.Applied && read:

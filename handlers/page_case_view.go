@@ -124,6 +124,11 @@ func (v caseView) recorded() web.Side {
 	s.Status = web.Status{State: web.State(v.c.Believed), System: systemOf(v.a.Tool)}
 	if e, _ := v.a.Done(v.c.Ground); e.Kind == action.KindVerdict {
 		s.Status.How, s.Status.Person = web.HowSettled, web.Outside(e.By.Name)
+		for _, past := range v.a.PastCases {
+			if found := past.Verdict; found != nil && (found.At.Equal(e.At) || found.Second != nil && found.Second.At.Equal(e.At)) {
+				s.Status = settledBy(s.Status, *found)
+			}
+		}
 	}
 	s.Outcome = ""
 	return s
@@ -176,7 +181,7 @@ func (v caseView) verdicts(p *web.CasePage) {
 		p.Second = &web.SecondPerson{First: settlementOf(*first), Outcome: v.outcome(first.Verdict, first.By.Name), Op: action.NewSecret(10), Mine: first.By.ID == v.viewer.ID}
 		for _, other := range v.persons {
 			if other.ID == v.viewer.ID && !p.Second.Mine && (p.Holder == nil || p.Holder.Mine) {
-				p.Second.May = true
+				p.Second.May, p.Second.Outcome.Status.Second = true, web.Outside(v.viewer.Name)
 			} else if other.ID != first.By.ID && other.ID != v.viewer.ID {
 				p.Second.Can = append(p.Second.Can, web.Outside(other.Name))
 			}

@@ -59,10 +59,8 @@ func storyOf(a action.Action, events []action.Event) []web.Told {
 			}
 			t.Outcome, t.Ref = outcomeFound(a.Asks[answers].Found.Outcome), web.Outside(a.Asks[answers].Found.ProviderRef)
 			answers++
-		case action.KindVerdict, action.KindRefused:
-			t.Verdict, t.Note = verdictIn(e)
-		case action.KindCancelled:
-			_, t.Note = verdictIn(e)
+		case action.KindVerdict, action.KindRefused, action.KindCancelled:
+			tellVerdict(&t, e)
 		}
 		told = append(told, t)
 	}
@@ -103,17 +101,21 @@ func outcomeFound(found string) string {
 	return string(action.Unknown)
 }
 
-func verdictIn(e action.Event) (verdict string, note web.Text) {
+// tellVerdict says what a person found, what another one says to it, or why it was cancelled.
+func tellVerdict(t *web.Told, e action.Event) {
 	var data struct {
-		Verdict action.Verdict `json:"verdict"`
+		Verdict  action.Verdict `json:"verdict"`
+		Confirms bool           `json:"confirms"`
 	}
 	var body struct {
 		Note string `json:"note"`
 	}
 	if json.Unmarshal(e.Data, &data) != nil || len(e.Body) > 0 && json.Unmarshal(e.Body, &body) != nil {
-		return "", web.Text{}
+		return
 	}
-	return data.Verdict.Verdict, web.Outside(body.Note)
+	if t.Verdict, t.Note = data.Verdict.Verdict, web.Outside(body.Note); data.Confirms {
+		t.Kind = "verdict_confirmed"
+	}
 }
 
 func tellDecision(t *web.Told, d action.Decision) {

@@ -105,12 +105,21 @@ func foundOf(q action.Ask) web.Found {
 	return web.FoundUnclear
 }
 
+// settledBy is a status that a verdict led to, with the people who gave it.
+func settledBy(s web.Status, v action.Verdict) web.Status {
+	s.How, s.Person = web.HowSettled, web.Outside(v.By.Name)
+	if v.Second != nil {
+		s.Second = web.Outside(v.Second.By.Name)
+	}
+	return s
+}
+
 // settlementOf is a verdict as pages show it.
 func settlementOf(v action.Verdict) web.Settlement {
 	s := web.Settlement{Verdict: v.Verdict, By: web.Outside(v.By.Name), Role: v.By.Role, At: v.At, Kind: v.EvidenceKind, Ref: web.Outside(v.EvidenceRef),
 		Note: web.Outside(v.Note)}
 	if v.Second != nil {
-		s.Second, s.Refused = web.Outside(v.Second.By.Name), !v.Second.Agree
+		s.Second = web.Seconder{By: web.Outside(v.Second.By.Name), Role: v.Second.By.Role, At: v.Second.At, Note: web.Outside(v.Second.Note), Refused: !v.Second.Agree}
 	}
 	return s
 }

@@ -95,13 +95,14 @@ func TestSettlingOnPages(t *testing.T) {
 
 	second := e.as(otto)
 	second.open("/triage?tab=second").want(200).holds(path).says("Olga")
-	page = second.open(path).want(200).says("waiting for a second person", "settled by Olga").holds(`value="confirm"`)
+	page = second.open(path).want(200).says("waiting for a second person", "settled by Olga, agreed by Otto").holds(`value="confirm"`)
 	second.send(path+"/settlements", also(page.seenOn(), "second", "confirm", "note", "seen it too")).leads(path)
 	if got := e.Read(a.ID); got.State != action.Applied || got.Case.Verdict.Second.Note != "seen it too" {
 		t.Fatalf("%s, case %+v", got.State, got.Case)
 	}
-	b.open("/triage?tab=settled").want(200).holds(path)
-	b.open(path).want(200).says("Settled", "RF-1", "Otto agreed").lacks(`action="` + path + `/settlements"`)
+	b.open("/triage?tab=settled").want(200).holds(path).says("settled by Olga, agreed by Otto")
+	b.open("/actions/" + a.ID).want(200).says("Done, settled by Olga, agreed by Otto")
+	b.open(path).want(200).says("Settled", "RF-1", "Done, settled by Olga, agreed by Otto", "Otto agreed, as ops at the time", "Otto agreed with the verdict", "seen it too").lacks(`action="` + path + `/settlements"`)
 	b.send(path+"/take", page.seenOn()).want(http.StatusConflict)
 }
 

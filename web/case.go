@@ -148,12 +148,20 @@ type Settlement struct {
 	Kind    string // see EvidenceKinds
 	Ref     Text
 	Note    Text
-	Second  Text          // who confirmed or refused it; empty when one was enough
-	Refused bool          // the second person did not agree
+	Second  Seconder      // who agreed to it or did not; without a name when one was enough
 	Found   string        // how it was found out, also after a verdict that did not close it; see the Found words
 	FoundAt time.Time     // when
 	Linked  *LinkedAction // FoundLinked: the action that took effect, where the viewer may see it
 	Waits   time.Time     // recorded, but state and block stay until then; zero when they do not
+}
+
+// Seconder is the other person whose word a verdict waited for.
+type Seconder struct {
+	By      Text
+	Role    string // then
+	At      time.Time
+	Note    Text
+	Refused bool // they did not agree
 }
 
 // How an outcome was found out, when no person's verdict closed its case.

@@ -129,17 +129,17 @@ func (s Settlement) words() Msg {
 func (s Settlement) found() Msg { return msg(firstKnown("case.found_"+s.Found, "case.found_asked")) }
 
 func (s Settlement) title() string {
-	if s.Refused {
+	if s.Second.Refused {
 		return "case.earlier_refused"
 	}
 	return "case.earlier"
 }
 
-func (s Settlement) secondWords() Msg {
+func (s Seconder) words() Msg {
 	if s.Refused {
-		return msg("second.refused_by", "who", s.Second)
+		return msg("second.refused_by", "who", s.By, "role", role(s.Role))
 	}
-	return msg("second.confirmed_by", "who", s.Second)
+	return msg("second.confirmed_by", "who", s.By, "role", role(s.Role))
 }
 
 func (s SecondPerson) whyNot() Msg {

@@ -102,6 +102,7 @@ func TestStatesInWords(t *testing.T) {
 		{Status{State: Applied, How: HowReadBack, At: at}, "Done, read back 14:03", "已完成（14:03 回读核实）"},
 		{Status{State: Applied, How: HowReported}, "Done per the business system, not read back", "业务系统报告完成（未回读）"},
 		{Status{State: Failed, How: HowSettled, Person: Outside("Jonas")}, "Not done: settled by Jonas", "未办成：Jonas认定"},
+		{Status{State: Applied, How: HowSettled, Person: Outside("Jonas"), Second: Outside("Mia")}, "Done, settled by Jonas, agreed by Mia", "已完成（Jonas认定，Mia同意）"},
 		{Status{State: Failed, How: HowUnrun, System: Outside("catalog")}, "Not done: catalog says it was never executed", "未办成：catalog表示从未执行"},
 		{Status{State: Expired, How: HowLapsed}, "Approved, not run in time", "已批准，逾期未执行"},
 		{Status{State: Rejected}, "Rejected, this will not run", "已拒绝，不执行"},

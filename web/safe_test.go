@@ -112,7 +112,7 @@ func filledWith(s string) map[string]templ.Component {
 	cannot.Bar = Bar{Kind: BarCannot}
 	row := CaseRow{Item: CaseItem{"cas_1", 1, "sha256:00"}, Effect: bareEffect, Measure: &Measure{Value: "1", Unit: t}, Key: KeyLife{System: t}, Why: s, Holder: t, Second: t, By: t, Verdict: "happened", Status: status}
 	row.Found = s
-	found := Settlement{Found: s, Linked: &LinkedAction{ID: "act_2", Effect: effect, Status: status}, Verdict: s, By: t, Role: s, Kind: s, Ref: t, Note: t, Second: t}
+	found := Settlement{Found: s, Linked: &LinkedAction{ID: "act_2", Effect: effect, Status: status}, Verdict: s, By: t, Role: s, Kind: s, Ref: t, Note: t, Second: Seconder{By: t, Role: s, Note: t}}
 	open := CasePage{ID: "cas_1", ActionID: "act_1", Status: status, Why: s, Effect: bareEffect, Measure: row.Measure, For: t, Title: t, Tool: t, Target: target, System: t, Holder: &Holder{Name: t}, Refused: refused,
 		News: page.Story, Sent: []Sending{{By: t}}, RunSteps: []RunStep{{Name: t, State: "unknown", Key: t}}, Answers: []Answer{{Step: t, Ref: t, Claimed: "SUCCESS"}}, Asked: Asked{Possible: true}, Object: &Comparison{Source: t, Differ: []Mismatch{{Label: t, Raw: true, Expected: TextValue(t), Observed: TextValue(name), Forms: []string{s}}}, Same: []Normalised{{Label: t, Forms: []string{s}}}},
 		Block: &TargetBlock{Scope: "target"}, Support: &SupportBlock{Key: s, Target: target, Measure: row.Measure, Ref: t}, Contradiction: &Contradiction{Side{Status: status, Source: t, Ref: t, Note: t}, Side{Source: t, Ref: t}, nil},

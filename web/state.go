@@ -72,6 +72,7 @@ type Status struct {
 	How    How
 	System Text      // the business system; empty is "the system"
 	Person Text      // who settled
+	Second Text      // who agreed to that; empty when one was enough
 	At     time.Time // when it was read back
 }
 
@@ -85,12 +86,14 @@ func (s Status) Words() Msg {
 	switch {
 	case s.How == HowReadBack && s.At.IsZero():
 		key += ".read_back_untimed"
+	case s.How == HowSettled && !s.Second.Empty():
+		key = firstKnown(key+".settled_two", key+".plain")
 	case s.How != HowPlain:
 		key = firstKnown(key+"."+string(s.How), key+".plain")
 	default:
 		key += ".plain"
 	}
-	return msg(key, "system", system, "person", s.Person,
+	return msg(key, "system", system, "person", s.Person, "second", s.Second,
 		"at", shown{s.At, func(ctx context.Context, t time.Time) string { return Minute(ctx, t) }})
 }
 

@@ -179,7 +179,7 @@ func contradicted(p *web.CasePage, l web.Lang) {
 		Later:    web.Side{Outcome: "SUCCESS", Source: t(pick(l, "PayHub, signed callback", "PayHub，签名回调")), At: at(13, 40, 0), Ref: t("ph_77120"), Proves: "completed"}, Undone: &undone}
 	p.Earlier = []web.Settlement{
 		{Verdict: "did_not_happen", By: t("Mia Chen"), Role: "ops", At: at(4, 20, 0), Kind: "provider_reference", Ref: t("TICKET-4471"), Note: t("Their desk found nothing under the key.")},
-		{Verdict: "happened", By: t("Tom Okafor"), Role: "ops", At: at(3, 0, 0), Kind: "statement", Ref: t("the courier"), Second: t("Mia Chen"), Refused: true},
+		{Verdict: "happened", By: t("Tom Okafor"), Role: "ops", At: at(3, 0, 0), Kind: "statement", Ref: t("the courier"), Second: web.Seconder{By: t("Mia Chen"), Role: "ops", At: at(3, 2, 0), Note: t("The courier speaks of another order."), Refused: true}},
 	}
 	p.Answers = append(p.Answers, web.Answer{At: at(13, 40, 0), Outcome: "SUCCESS", Claimed: "FAILURE", HTTPStatus: 200, Ref: t("ph_77120")})
 	p.LateUntil = at(4, 14, 0)
@@ -191,9 +191,9 @@ func contradicted(p *web.CasePage, l web.Lang) {
 
 func settled(p *web.CasePage, _ web.Lang) {
 	t := web.Outside
-	p.Status = web.Status{State: web.Failed, How: web.HowSettled, Person: t("Jonas Weber")}
+	p.Status = web.Status{State: web.Failed, How: web.HowSettled, Person: t("Jonas Weber"), Second: t("Mia Chen")}
 	p.Statement = &web.Statement{Level: "failed", AsOf: Now()}
-	p.Settled = &web.Settlement{Verdict: "did_not_happen", By: t("Jonas Weber"), Role: "ops", At: at(14, 4, 0), Kind: "file", Ref: t("sha256:0f3a5be1c2d4968877a0c1b2d3e4f5061728394a5b6c7d8e7be0a1f29c55d4e0"), Note: t("Daily file of PayHub, no line for the key; their desk confirmed."), Second: t("Mia Chen")}
+	p.Settled = &web.Settlement{Verdict: "did_not_happen", By: t("Jonas Weber"), Role: "ops", At: at(14, 4, 0), Kind: "file", Ref: t("sha256:0f3a5be1c2d4968877a0c1b2d3e4f5061728394a5b6c7d8e7be0a1f29c55d4e0"), Note: t("Daily file of PayHub, no line for the key; their desk confirmed."), Second: web.Seconder{By: t("Mia Chen"), Role: "ops", At: at(14, 6, 0)}}
 	p.LateUntil = at(14, 3, 0)
 	p.Block, p.Holder, p.Steps, p.Object = nil, nil, web.Steps{}, nil
 	p.Story = append(p.Story, web.Told{At: at(14, 4, 0), Kind: "verdict", To: web.Failed, By: t("Jonas Weber"), Verdict: "did_not_happen"})
