@@ -131,6 +131,7 @@ func (s *server) showCaseAgain(w http.ResponseWriter, r *http.Request, c caller,
 	own := func(name string) web.Own { return web.Own(strings.ToValidUTF8(fields.Get(name), "")) }
 	if f := p.Steps.Settle; f != nil && fields.Get("second") == "" {
 		f.Verdict, f.Kind, f.Ref, f.Note = fields.Get("verdict"), fields.Get("evidence_kind"), own("evidence_ref"), own("note")
+		f.Reading = clean(fields.Get("evidence_reading"))
 	}
 	if p.Second != nil && fields.Get("second") != "" {
 		p.Second.Note = own("note")
@@ -187,14 +188,30 @@ func (s *server) settleCase(w http.ResponseWriter, r *http.Request, c caller) er
 		default:
 			return action.Refuse(action.InvalidArgument, "The form is incomplete. Open the page again.").At("/second", "must be confirm or refuse")
 		}
-		ref := strings.TrimSpace(fields.Get("evidence_ref"))
-		if !validText(ref) {
-			return action.Refuse(action.InvalidArgument, "The form is incomplete.").At("/evidence_ref", "must be text")
+		kind, ref, err := evidenceIn(fields)
+		if err != nil {
+			return err
 		}
-		_, err = s.Cases.Settle(r.Context(), whoIs(c), seen, triage.Finding{Verdict: fields.Get("verdict"), EvidenceKind: fields.Get("evidence_kind"),
-			EvidenceRef: ref, Note: note})
+		_, err = s.Cases.Settle(r.Context(), whoIs(c), seen, triage.Finding{Verdict: fields.Get("verdict"), EvidenceKind: kind, EvidenceRef: ref, Note: note})
 		return err
 	})
+}
+
+// evidenceIn is what a verdict rests on: the kind and the reference of the form, or
+// the reading that was chosen from those of the page.
+func evidenceIn(fields url.Values) (kind, ref string, err error) {
+	kind, ref = fields.Get("evidence_kind"), strings.TrimSpace(fields.Get("evidence_ref"))
+	if !validText(ref) {
+		return "", "", action.Refuse(action.InvalidArgument, "The form is incomplete.").At("/evidence_ref", "must be text")
+	}
+	reading := clean(fields.Get("evidence_reading"))
+	switch {
+	case reading == "":
+		return kind, ref, nil
+	case kind != "" && kind != action.EvidenceSnapshot, ref != "" && ref != reading:
+		return "", "", action.Refuse(action.InvalidArgument, "A reading is chosen, and something else is named beside it.").At("/evidence_reading", "must be the only evidence")
+	}
+	return action.EvidenceSnapshot, reading, nil
 }
 
 func noteOf(fields url.Values) (string, error) {

@@ -171,6 +171,28 @@ func TestAmountsOnACase(t *testing.T) {
 	e.as(olga).open("/overview").want(200).lacks("105.00 EUR") // a price that is set is not money that moves
 }
 
+// A reading is chosen from those that the page lists, so that nobody copies hashes;
+// it is the only evidence then.
+func TestAReadingIsChosenAsEvidence(t *testing.T) {
+	e := newEnv(t)
+	olga, _ := ops(e)
+	a := e.unknown(stage.SetPrice)
+	snapshot := []byte(`{"price":105}`)
+	e.post(people.RoleExecutor, "/v1/actions/"+a.ID+"/observations", api.Observation{ObservationID: action.NewID("obs"), Tool: stage.ReadPrice, Snapshot: snapshot, ObservedAt: time.Now()}).want(201)
+	path, hash := "/triage/"+*a.CaseID, action.ContentHash(e.Read(a.ID).Observations[0].Snapshot)
+	b := e.as(olga)
+	page := b.open(path).want(200).holds(`<option value="`+hash+`">`, `<code class="tok">`+hash+`</code>`)
+	settle := also(page.seenOn(), "verdict", "happened", "evidence_reading", hash)
+	for _, beside := range [][2]string{{"evidence_kind", "statement"}, {"evidence_ref", "RF-1"}} {
+		b.send(path+"/settlements", also(settle, beside[0], beside[1])).wrong(http.StatusUnprocessableEntity, "evidence_reading").holds(`<option value="` + hash + `" selected>`)
+	}
+	b.send(path+"/settlements", also(settle, "evidence_reading", "sha256:00")).wrong(http.StatusUnprocessableEntity, "evidence_ref")
+	b.send(path+"/settlements", settle).leads(path)
+	if v := e.Read(a.ID).Case.Verdict; v == nil || v.EvidenceKind != action.EvidenceSnapshot || v.EvidenceRef != hash {
+		t.Errorf("verdict %+v", v)
+	}
+}
+
 // A case is handed over, and a contradiction shows both sides.
 func TestHandingOverAndContradictions(t *testing.T) {
 	e := newEnv(t)

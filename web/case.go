@@ -238,8 +238,9 @@ type LinkedAction struct {
 }
 
 // SettleForm posts to /triage/{case}/settlements: verdict, evidence_kind,
-// evidence_ref and note, and what every form of the page posts. Nothing is
-// chosen for the person.
+// evidence_ref or evidence_reading, and note, and what every form of the page
+// posts. Nothing is chosen for the person; a reading that they choose is evidence of
+// the kind snapshot, without a kind and a reference.
 type SettleForm struct {
 	Op        string
 	Outcomes  []VerdictOutcome // one per verdict
@@ -248,6 +249,7 @@ type SettleForm struct {
 	Verdict string // kept after a refusal
 	Kind    string // kept after a refusal
 	Ref     Own
+	Reading string // the hash of the reading that was chosen; kept after a refusal
 	Note    Own
 }
 

@@ -175,12 +175,14 @@ func (p CasePage) whyNot(code string) Msg {
 	return msg("step.why_not_"+code, "system", systemWords(p.System), "who", holder, "at", shown{p.LateUntil, BothZones})
 }
 
-// hashes lists the readings that a verdict can rest on, the latest first.
-func (p CasePage) hashes() []string {
-	var out []string
-	for i := len(p.Snapshots) - 1; i >= 0; i-- {
-		if h := p.Snapshots[i].Hash; h != "" && !slices.Contains(out, h) {
-			out = append(out, h)
+// readingOptions are the readings that a verdict can rest on, the latest first, and
+// of the same content the latest. Without one there is only the empty choice.
+func (p CasePage) readingOptions(ctx context.Context) []Option {
+	out := []Option{{"", Outside(T(ctx, "settle.reading_none"))}}
+	for _, s := range slices.Backward(p.Snapshots) {
+		if s.Hash != "" && !slices.ContainsFunc(out, func(o Option) bool { return o.Value == s.Hash }) {
+			words := msg("settle.reading_one", "at", shown{s.At, Clock}, "tool", Outside(s.Tool), "read", s.words(), "hash", Outside(Fingerprint(s.Hash)))
+			out = append(out, Option{s.Hash, Outside(words.Plain(ctx))})
 		}
 	}
 	return out
