@@ -677,7 +677,7 @@ func stop(r *Refusal) templ.Component {
 					return templ_7745c5c3_Err
 				}
 			}
-			if !r.exact() && !r.Detail.Empty() {
+			if r.detailed(LocaleOf(ctx).Lang) {
 				var templ_7745c5c3_Var29 string
 				templ_7745c5c3_Var29, templ_7745c5c3_Err = templ.JoinStringErrs(" ")
 				if templ_7745c5c3_Err != nil {

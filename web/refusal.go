@@ -62,6 +62,15 @@ func (r *Refusal) exact() bool {
 	return r.Reason != "" && len(r.Fields) < 2 && known("refusal."+r.Code+"."+r.Reason)
 }
 
+// detailed reports whether the English detail is shown. Somebody who reads another
+// language gets it only where it says what no words of theirs say.
+func (r *Refusal) detailed(l Lang) bool {
+	if r.exact() || r.Detail.Empty() {
+		return false
+	}
+	return l == English || !slices.ContainsFunc(r.Fields, func(f RefusedField) bool { _, said := f.words(); return said })
+}
+
 // field returns what is wrong with an input, if anything is.
 func (r *Refusal) field(name string) (RefusedField, bool) {
 	if r == nil {

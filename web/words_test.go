@@ -198,3 +198,13 @@ func TestPromisedWords(t *testing.T) {
 		}
 	}
 }
+
+// Who reads Chinese gets the English detail of a refusal only where no words of
+// theirs say what is wrong.
+func TestTheEnglishDetailOfARefusal(t *testing.T) {
+	said := NewRefusal("invalid-argument", "", "Say what became of it.", nil).At("/verdict", "must be happened")
+	unsaid := NewRefusal("invalid-argument", "", "It does not fit.", nil).At("/nowhere", "must be somewhere")
+	if !said.detailed(English) || said.detailed(Chinese) || !unsaid.detailed(Chinese) || NewRefusal("not-found", "case", "There is none.", nil).detailed(English) != !known("refusal.not-found.case") {
+		t.Error("the detail is shown where it should not be, or the other way round")
+	}
+}

@@ -83,6 +83,9 @@ func TestEveryPageInBothLanguages(t *testing.T) {
 				checkPolicy(t, p)
 				checkForms(t, p)
 				checkWords(t, source)
+				if l == web.Chinese {
+					checkChinese(t, p)
+				}
 			})
 		}
 	}
@@ -162,6 +165,39 @@ func checkPolicy(t *testing.T, p page) {
 			}
 		}
 	}
+}
+
+// Our own words are Chinese on a Chinese page. What comes from outside stands in a
+// bdi, ids and names of tools in code, and what is in another language says so.
+// Beyond that only addresses, names and hashes are let through, and the few words
+// that are quoted or that a reader types as they are.
+func checkChinese(t *testing.T, p page) {
+	t.Helper()
+	names := regexp.MustCompile(`--data|[0-9a-f]{8}…[0-9a-f]{8}|[A-Za-z0-9]+([/_.-][A-Za-z0-9_]+)+`)
+	word := regexp.MustCompile(`[A-Za-z]{2,}`)
+	known := strings.Fields("Countersign UTC JSON YAML CSV NFC UTF KiB EUR MCP curl PUT POST NAME DIR console tools apply" +
+		" sha key outcome succeeded refused reference amount currency name inputSchema parameters readOnlyHint ok done failed never submitted false")
+	for n := range p.root.Descendants() {
+		if n.Type != html.TextNode || foreign(n) {
+			continue
+		}
+		for _, w := range word.FindAllString(names.ReplaceAllString(n.Data, ""), -1) {
+			if !slices.Contains(known, w) {
+				t.Errorf("%q stands in %q", w, strings.TrimSpace(n.Data))
+			}
+		}
+	}
+}
+
+// foreign reports whether a text is not ours, or says which language it is in.
+func foreign(n *html.Node) bool {
+	for up := n.Parent; up != nil; up = up.Parent {
+		lang, said := attr(up, "lang")
+		if slices.Contains([]string{"bdi", "code", "pre", "textarea", "option", "title", "script"}, up.Data) || said && lang == "en" {
+			return true
+		}
+	}
+	return false
 }
 
 func hidden(n *html.Node) bool {
