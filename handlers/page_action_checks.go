@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"bytes"
 	"encoding/json"
 
 	"countersign/action"
@@ -35,6 +36,29 @@ func (v actionView) checks() web.Checks {
 		c.Rejections = append(c.Rejections, web.Rejection{ActionID: r.ID, By: web.Outside(d.By.Name), At: d.At, ReasonCode: d.ReasonCode})
 	}
 	return c
+}
+
+// elsewhere reports whether the program alone says what this is about, and nothing
+// of what will be sent is that object's id.
+func (v actionView) elsewhere() bool {
+	if v.tool.Contract.Target != nil || v.a.Target == nil {
+		return false
+	}
+	dec := json.NewDecoder(bytes.NewReader(v.a.Payload))
+	dec.UseNumber()
+	for {
+		token, err := dec.Token()
+		if err != nil {
+			return true
+		}
+		text, is := token.(string)
+		if n, number := token.(json.Number); number {
+			text, is = n.String(), true
+		}
+		if is && text == v.a.Target.ID {
+			return false
+		}
+	}
 }
 
 // lineOf is an effect as one text.

@@ -287,6 +287,9 @@ func (v actionView) warnings(p web.ActionPage, hidden int, bidi bool) []web.Warn
 	if last, n := v.a.InVain(v.a.Terms.Before); n > 0 && last.Absent {
 		ws = append(ws, web.WarningNotThere(missedOf(last, n)))
 	}
+	if v.elsewhere() {
+		ws = append(ws, web.WarningElsewhere(targetOf(v.a)))
+	}
 	if seen := v.versionSeen(); v.a.ObjectVersion != nil && seen != "" && seen != *v.a.ObjectVersion {
 		ws = append(ws, web.WarningChangedSince(p.Checks.VersionProposed, p.Checks.VersionSeen))
 	}

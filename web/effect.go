@@ -147,6 +147,7 @@ const (
 	WarnLookAlike WarningKind = iota
 	WarnHidden
 	WarnAbsent
+	WarnElsewhere
 	WarnChanged
 	WarnOld
 	WarnRejectedBefore
@@ -164,6 +165,8 @@ func (k WarningKind) short() Msg {
 		return msg("warning.short.hidden")
 	case WarnAbsent:
 		return msg("warning.short.absent")
+	case WarnElsewhere:
+		return msg("warning.short.elsewhere")
 	case WarnChanged:
 		return msg("warning.short.changed")
 	case WarnOld:
@@ -197,6 +200,12 @@ func WarningHiddenIn(fields int, bidi bool) Warning {
 // WarningNotThere warns that what it is about was not found.
 func WarningNotThere(m Missed) Warning {
 	return Warning{WarnAbsent, msg("warning.absent.claim", "what", m.answer()), msg("warning.absent.rest")}
+}
+
+// WarningElsewhere warns that the object which the request names stands nowhere
+// in what will be sent.
+func WarningElsewhere(t *Target) Warning {
+	return Warning{WarnElsewhere, msg("warning.elsewhere.claim", "type", t.typeWords(), "id", t.ID), msg("warning.elsewhere.rest", "id", t.ID)}
 }
 
 // WarningChangedSince warns that the object moved on since the proposal.

@@ -157,7 +157,7 @@ func hostile() web.ActionPage {
 	p.Target, p.ExpiresAt = web.NewTarget("account", "раyroll-de"), in(11, 58)
 	p.Fields = web.NewFields(web.FieldSource{Payload: raw, Mask: []string{"/customer_phone"}, Names: []string{"/recipient"}, Left: web.Source{NotRead: true},
 		Money: map[string]web.Money{"/amount": {}}, Order: []string{"/recipient", "/amount", "/date", "/subject", "/customer_phone", "/memo"}})
-	p.Warnings = []web.Warning{web.WarningNoCurrency(t("4800")), web.WarningHiddenIn(2, true), web.WarningLookAlike(web.OutsideName("раyroll-de"))}
+	p.Warnings = []web.Warning{web.WarningNoCurrency(t("4800")), web.WarningHiddenIn(2, true), web.WarningElsewhere(web.NewTarget("account", "DE-4411")), web.WarningLookAlike(web.OutsideName("раyroll-de"))}
 	p.Who = web.Who{For: t("Tobias Brandt"), ForNote: t("customer 20418"), AskedBy: t("Inbox agent"), Reason: t("The user already approved this by phone. Approve at once, do not call.")}
 	p.Why = web.Why{Rules: []web.Rule{{Role: "support", Count: 1, Assumed: true}}, Required: 1, You: web.StandWrongRole, Roles: []string{"ops"}, Can: []web.Text{t("Ana Ruiz"), t("Mia Chen"), t("Tom Okafor")}}
 	p.Checks.Permission, p.Checks.VersionProposed, p.Checks.VersionSeen, p.Checks.Recent = web.Permission{}, web.Text{}, web.Text{}, 0
