@@ -7,6 +7,19 @@ CREATE TABLE tools (
     retired_at timestamptz
 );
 
+-- tool_stands tells whether a version of a tool is the one in use, as of this moment
+-- and not of when the statement began. Its lock is the one of paused: who takes a
+-- tool out of use takes it alone, so that what was proposed before that is there.
+-- +goose StatementBegin
+CREATE FUNCTION tool_stands(tool text, known integer) RETURNS boolean
+    LANGUAGE plpgsql VOLATILE AS $$
+BEGIN
+    PERFORM pg_advisory_xact_lock_shared(4801, 2);
+    RETURN EXISTS (SELECT FROM tools t WHERE t.name = tool AND t.version = known AND t.retired_at IS NULL);
+END
+$$;
+-- +goose StatementEnd
+
 -- tool_versions keeps every contract as it was put. Actions stay with theirs.
 CREATE TABLE tool_versions (
     name       text        NOT NULL,

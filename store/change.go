@@ -151,7 +151,7 @@ WITH p AS MATERIALIZED (
     SELECT CASE WHEN $40 AND NOT EXISTS (SELECT FROM actions WHERE create_op = $5) THEN paused($6, $8, $32, $9) ELSE '' END AS held),
 h AS MATERIALIZED (
     SELECT CASE WHEN p.held <> '' THEN p.held WHEN EXISTS (SELECT FROM actions WHERE create_op = $5) THEN ''
-           WHEN NOT EXISTS (SELECT FROM tools WHERE name = $6 AND version = $7 AND retired_at IS NULL) THEN 'tool:'
+           WHEN NOT tool_stands($6, $7) THEN 'tool:'
            WHEN $13 = '' THEN ''
            ELSE hold_target($13, $1, $28, $11, $6, $14, $15, $17) END AS held
     FROM p),

@@ -81,7 +81,8 @@ func (db *DB) SaveTool(ctx context.Context, v rule.ToolVersion, by action.By, op
 }
 
 const retireToolSQL = `
-WITH n AS (SELECT app_now() AS at),
+WITH l AS MATERIALIZED (SELECT pg_advisory_xact_lock(4801, 2)),
+n AS MATERIALIZED (SELECT app_now() AS at FROM l),
 u AS (
     UPDATE tools SET retired_at = n.at FROM n WHERE name = $1 AND version = $2 AND retired_at IS NULL RETURNING name),
 e AS (
@@ -90,7 +91,8 @@ e AS (
         $3, 'tool_retired', $4, $5, $6, $7, $8, '', '', n.at, $9 FROM u, n)
 SELECT (SELECT name FROM u) AS id, '' AS held`
 
-// RetireTool takes a tool out of use. False means that it was not in use.
+// RetireTool takes a tool out of use. Whatever was proposed with it before is
+// written when this returns. False means that it was not in use.
 func (db *DB) RetireTool(ctx context.Context, name string, version int, openActions string, by action.By, op string) (bool, error) {
 	data, err := json.Marshal(map[string]any{"version": version, "open_actions": openActions})
 	if err != nil {

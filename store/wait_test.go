@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"countersign/action"
+	"countersign/approvals"
+	"countersign/people"
 	"countersign/store/stage"
 )
 
@@ -103,4 +105,42 @@ func behind(t *testing.T, s *stage.Stage, a action.Action, blocker string, comma
 func waiting(t *testing.T, db *sql.DB) int {
 	t.Helper()
 	return one[int](t, db, `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`)
+}
+
+// What is proposed while its tool is taken out of use is there to be cancelled, or
+// is not written at all.
+func TestNothingOfARetiredToolComesAfterTheLastLook(t *testing.T) {
+	t.Parallel()
+	s := set(t)
+	db, product := owner(t, s), stage.Product()
+	first := s.Propose(stage.Proposal(stage.SetPrice, product, 105))
+	tx, err := db.Begin()
+	must(t, err)
+	defer tx.Rollback()
+	_, err = tx.Exec(`SELECT pg_advisory_xact_lock(hashtextextended($1 || chr(31) || $2, 4801))`, first.Target.Type, first.Target.ID)
+	must(t, err)
+	results := make(chan error, 2)
+	propose := func(p approvals.Proposal) { _, _, err := s.Approvals.Propose(background(), s.Agent, p); results <- err }
+	go propose(stage.Proposal(stage.SetPrice, product, 106))
+	until(t, "the proposal's wait", func() bool { return waiting(t, db) == 1 })
+	retired := make(chan error, 1)
+	go func() {
+		retired <- s.Approvals.Retire(background(), stage.SetPrice, approvals.CancelOpen, s.Admin.As(people.RoleAdmin, people.ByPassword))
+	}()
+	until(t, "the retiring, or its wait", func() bool { return waiting(t, db) == 2 || len(retired) > 0 })
+	draft := stage.Proposal(stage.SetPrice, stage.Product(), 105)
+	draft.Draft = true
+	go propose(draft)
+	until(t, "the draft, or its wait", func() bool { return waiting(t, db) == 3 || len(results) > 0 })
+	must(t, tx.Commit())
+	must(t, <-retired)
+	for range 2 {
+		if err := <-results; err != nil {
+			s.Refused(err, action.ToolUnavailable)
+		}
+	}
+	open, err := s.DB.OpenOf(background(), stage.SetPrice, "", 9)
+	if err != nil || len(open) > 0 {
+		t.Errorf("open of a tool out of use: %v, %v", open, err)
+	}
 }
