@@ -139,6 +139,9 @@ func (c *Callbacks) join(ctx context.Context, p ParkedCallback) (bool, error) {
 // CallbackSource is the source of evidence that came as a callback.
 const CallbackSource = "callback"
 
+// fromWebhook begins the ids of evidence that came as a callback.
+const fromWebhook = "webhook:"
+
 func (c *Callbacks) evidence(ctx context.Context, a action.Action, p ParkedCallback) (action.Command, error) {
 	switch {
 	case a.ExecutionKey != p.Key || a.Tool != p.Tool:
@@ -160,7 +163,7 @@ func (c *Callbacks) evidence(ctx context.Context, a action.Action, p ParkedCallb
 		return nil, errNotIts // of a step that it does not have
 	}
 	_, reading := k.ReadCallback(p.Body)
-	f := action.Found{ID: "webhook:" + p.WebhookID, Source: CallbackSource, Step: step}
+	f := action.Found{ID: fromWebhook + p.WebhookID, Source: CallbackSource, Step: step}
 	f.Outcome, f.Proves = outcomeOf(reading)
 	if f.Outcome == action.FoundNotExecuted {
 		f.ObservedAt = p.ReceivedAt // it says nothing of what was sent while it was parked

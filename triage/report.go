@@ -37,6 +37,9 @@ func (s *Service) Report(ctx context.Context, client people.Client, id string, r
 	}
 	return s.change(ctx, client, id, func(snap action.Snapshot) (action.Command, error) {
 		a := snap.Action
+		if receiptsFull(a, r) {
+			return nil, full("receipts")
+		}
 		tool, err := s.catalogue.Version(ctx, a.Tool, a.ToolVersion)
 		if err != nil {
 			return nil, err
@@ -100,9 +103,41 @@ type Observation struct {
 	Wire       action.Wire
 }
 
-// maxObservations bounds how many readings of one action are kept: every
-// command on it reads them all.
-const maxObservations = 200
+// maxKept bounds how many readings of one action are kept, and how many answers
+// by key and receipts of executors: every command on it reads them all.
+const maxKept = 200
+
+// full refuses one more of what maxKept are there of already.
+func full(what string) error {
+	return action.Refuse(action.RateLimited, fmt.Sprintf("This action has %d %s already, which is the limit.", maxKept, what)).Because(what)
+}
+
+// receiptsFull reports whether a receipt is one too many: there is no end to
+// them, and it claims what another one of its attempt does. The same again is none.
+func receiptsFull(a action.Action, r Receipt) bool {
+	told := false
+	for _, q := range a.Receipts {
+		if q.ID == r.ID {
+			return false
+		}
+		told = told || q.AttemptID == r.AttemptID && string(q.Claimed) == r.Outcome && string(q.ClaimedProves) == r.Proves
+	}
+	return told && len(a.Receipts) >= maxKept
+}
+
+// answersFull reports the same of an executor's answer by key.
+func answersFull(a action.Action, f action.Found) bool {
+	told, n := false, 0
+	for _, q := range a.Asks {
+		if q.Found.ID == f.ID {
+			return false
+		}
+		if q.By.Kind == action.ByClient {
+			told, n = told || q.Found.Step == f.Step && (q.Found.Outcome == f.Outcome || q.Found.Early == f.Outcome), n+1
+		}
+	}
+	return told && n >= maxKept
+}
 
 // Observe takes a reading. Before people decide it is what rules see of the
 // object; before a claim runs it can show that the object moved; afterwards it
@@ -122,10 +157,14 @@ func (s *Service) Observe(ctx context.Context, client people.Client, id string, 
 			if err != nil {
 				return nil, err
 			}
-			return action.AddEvidence{UndoneBy: undone, By: client.By(), CaseID: action.NewID("cas"), Snapshot: o.Snapshot, Found: found(c, o)}, nil
+			f := found(c, o)
+			if answersFull(a, f) {
+				return nil, full("answers")
+			}
+			return action.AddEvidence{UndoneBy: undone, By: client.By(), CaseID: action.NewID("cas"), Snapshot: o.Snapshot, Found: f}, nil
 		}
-		if len(a.Observations) >= maxObservations {
-			return nil, action.Refuse(action.RateLimited, fmt.Sprintf("This action has %d readings already, which is the limit.", maxObservations)).Because("observations")
+		if len(a.Observations) >= maxKept && !slices.ContainsFunc(a.Observations, func(was action.Observation) bool { return was.ID == o.ID }) {
+			return nil, full("observations")
 		}
 		cmd := action.AddObservation{By: client.By(), CaseID: action.NewID("cas"), Observation: action.Observation{ID: o.ID, Tool: o.Tool, Step: o.Step,
 			Failed: o.Error != "", ObservedAt: o.ObservedAt.UTC(), Snapshot: o.Snapshot, Error: o.Error, Wire: o.Wire}}
@@ -239,6 +278,9 @@ func (o Observation) check() error {
 		return err
 	}
 	r := action.Refuse(action.InvalidArgument, "The observation is incomplete.")
+	if strings.HasPrefix(o.ID, fromWebhook) || strings.HasPrefix(o.ID, FromList) {
+		r.At("/observation_id", "must not begin as the ids of callbacks and lists do: "+fromWebhook+" and "+FromList)
+	}
 	if (len(o.Snapshot) > 0 && string(o.Snapshot) != "null") == (o.Error != "") {
 		r.At("/snapshot", "send either a snapshot, or an error that says why there is none")
 	}

@@ -368,6 +368,8 @@ func TestReportsAreChecked(t *testing.T) {
 		"both":            {ID: "o", Tool: "t", ObservedAt: time.Now(), Snapshot: []byte(`{}`), Error: "x"},
 		"no time":         {ID: "o", Tool: "t", Snapshot: []byte(`{}`)},
 		"no id":           {Tool: "t", Snapshot: []byte(`{}`), ObservedAt: time.Now()},
+		"a callback's":    {ID: "webhook:msg_1", Tool: "t", Snapshot: []byte(`{}`), ObservedAt: time.Now()},
+		"a list's":        {ID: "list:0", Tool: "t", Snapshot: []byte(`{}`), ObservedAt: time.Now()},
 		"an endless text": {ID: "o", Tool: "t", Error: string(make([]byte, 2000)), ObservedAt: time.Now()},
 	} {
 		if _, err := s.Triage.Observe(background(), s.Executor, a.ID, o); !action.IsCode(err, action.InvalidArgument) {
