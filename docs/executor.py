@@ -21,7 +21,7 @@ no writes from one that answers nothing.
 """
 import base64, concurrent.futures, datetime, functools, hashlib, json, os, secrets, sys, threading, time, urllib.parse
 
-from executor_http import GiveBack, NoAnswer, NotSent, Refused, at, call, canonical, console, exchange, for_step, seconds, words
+from executor_http import GiveBack, NoAnswer, NotSent, Refused, at, call, canonical, console, decoded, exchange, for_step, report, seconds, words
 
 SYSTEM = os.environ["SYSTEM_URL"]
 READ_TOKEN, WRITE_TOKEN = os.environ.get("SYSTEM_READ_TOKEN"), os.environ.get("SYSTEM_WRITE_TOKEN")
@@ -63,7 +63,10 @@ breaker = Breaker()
 def system(work, contract, request, token, send_by=None):
     """Sends one request to the business system; with a time to send by it is one that may change something."""
     method, path, headers, body = request
-    extra = {"Authorization": token and "Bearer " + token, ACTOR_HEADER: work["actor"]["id"], "traceparent": work["traceparent"]}
+    actor = work["actor"]["id"]
+    if not (actor.isascii() and actor.isprintable()):  # a header has no other characters
+        actor = urllib.parse.quote(actor, safe="$&+=:@")
+    extra = {"Authorization": token and "Bearer " + token, ACTOR_HEADER: actor, "traceparent": work["traceparent"]}
     headers = {**headers, **{name: value for name, value in extra.items() if name and value}}
     try:
         answer = exchange(SYSTEM, method, path, headers, body, seconds(contract["execution"]["timeout"]), send_by)
@@ -87,7 +90,7 @@ def query(tool, work, payload, step=None):
     try:
         status, text, _ = system(work, contract, call(contract, asked, ""), READ_TOKEN)
         if contract["mode"] == "read" and 200 <= status < 206 and len(text) <= EVIDENCE:
-            return {"snapshot": json.loads(text), "http_status": status}
+            return {"snapshot": decoded(text), "http_status": status}
         return {"error": f"status {status}", "http_status": status}
     except (NotSent, GiveBack) as error:
         return {"error": f"it cannot be read: {error}", "code": "NOT_SENT"}
@@ -107,7 +110,8 @@ def read(tool, work, payload, step=None):
     """Reads, of a step under its key, and reports what it showed. The console judges it."""
     seen = {"observation_id": observation_id(work, tool, step), "tool": tool, **({"step": step["name"]} if step else {}),
             "observed_at": datetime.datetime.now(datetime.timezone.utc).isoformat(), **query(tool, work, payload, step)}
-    after = console("POST", f"/v1/actions/{work['action_id']}/observations", seen)
+    unkept = {"error": "the console cannot keep what was read", "code": "EXECUTION_ERROR"}
+    after = report(f"/v1/actions/{work['action_id']}/observations", seen, unkept)
     holds = next((o["holds"] for o in after["observations"] if o["observation_id"] == seen["observation_id"]), None)
     return after, seen.get("snapshot"), holds
 
@@ -181,6 +185,11 @@ class Lease:
                 self.until = 0.0
 
 
+def one_line(why):
+    """An error in at most 256 bytes, without what a line of a log cannot hold."""
+    return "".join(c for c in str(why) if c.isprintable()).encode()[:256].decode(errors="ignore")
+
+
 def execute(work):
     """Claims, and carries out what is left to do."""
     claim, asked = secrets.token_hex(16), time.monotonic()
@@ -196,8 +205,7 @@ def execute(work):
             kept = isinstance(why, Refused) and why.code in ("lease-lost", "attempt-open")
             if lease.live() and not kept:  # with a code it can never run, and fails
                 never = isinstance(why, GiveBack) and why.code
-                said = "".join(c for c in str(why) if c.isprintable()).encode()[:256].decode(errors="ignore")
-                console("POST", path + "/release", {"claim_id": claim, "reason": said, **({"code": never} if never else {})})
+                console("POST", path + "/release", {"claim_id": claim, "reason": one_line(why), **({"code": never} if never else {})})
             raise
 
 
@@ -246,7 +254,7 @@ def attempt(work, contract, request, path, claim, step):
         console("POST", path + "/receipts", {**receipt, "outcome": "FAILURE", "code": "NOT_SENT"})
         raise
     receipt.update(send(work, contract, leave["number"], request, asked + leave["send_within_ms"] / 1000))
-    after = console("POST", path + "/receipts", receipt, tries=40)  # evidence, also when the lease is lost meanwhile
+    after = report(path + "/receipts", receipt, {}, tries=40)  # evidence, also when the lease is lost meanwhile
     return receipt["outcome"], after
 
 
@@ -262,7 +270,7 @@ def send(work, contract, number, request, send_by):
     known, readable = {"http_status": status}, True
     try:
         if text and len(text) <= EVIDENCE:
-            known["body"] = json.loads(text)
+            known["body"] = decoded(text)
     except ValueError:
         readable = False
     if status in execution["definite_failures"] or number == 1 and status in execution["conflicts"]:
@@ -337,8 +345,9 @@ def perform(work):
             verify(work, contract, payload, step)
         pace.forget(about)
         return True
-    except (Refused, GiveBack, NoAnswer) as why:
-        print(work["kind"], work["action_id"], why, file=sys.stderr, flush=True)
+    except Exception as why:  # whatever it is, other work goes on
+        said = one_line(why) if isinstance(why, (Refused, GiveBack, NoAnswer)) else one_line(repr(why))
+        sys.stderr.write(f"{work['kind']} {work['action_id']} {said}\n")  # whole: threads write there
         if isinstance(why, Refused) and why.code == "paused":
             pace.hold(work["tool"], PAUSED_FOR)  # a person has stopped it: nothing of it is claimed or sent
         else:

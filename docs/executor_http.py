@@ -42,7 +42,7 @@ def exchange(base, method, path, headers, body, timeout, send_by=None):
         if send_by is not None and time.monotonic() >= send_by:
             raise NotSent("the time to send is over")
         try:
-            connection.request(method, url.path.rstrip("/") + path, body, headers)
+            connection.request(method, url.path.rstrip("/") + path, body, {name: value.encode() for name, value in headers.items()})
             answer = connection.getresponse()
             text = answer.read(LARGEST)
             if answer.length:
@@ -57,7 +57,10 @@ def exchange(base, method, path, headers, body, timeout, send_by=None):
 def console(method, path, body=None, tries=8, timeout=15):
     """Calls the console, again when an answer is lost: the ids in the body make it the same call."""
     headers = {"Authorization": "Bearer " + KEY, "Content-Type": "application/json"}
-    sent = None if body is None else json.dumps(body, ensure_ascii=False).encode()
+    try:
+        sent = None if body is None else json.dumps(body, ensure_ascii=False, allow_nan=False).encode()
+    except (ValueError, RecursionError) as error:  # half a character, or a number that is none
+        raise Refused({"code": "malformed", "detail": str(error)})
     for n in range(tries):
         time.sleep(min(5, 0.1 * 2**n) if n else 0)
         try:
@@ -74,6 +77,30 @@ def console(method, path, body=None, tries=8, timeout=15):
         if definite or 300 <= status < 500 and status != 429:
             raise Refused(said if isinstance(said, dict) else {"code": f"status {status}"})
     raise NoAnswer("the console does not answer")
+
+
+def report(path, said, instead, **how):
+    """Reports what a system said; without it where the console cannot keep that, as half a character or a number beyond all."""
+    try:
+        return console("POST", path, said, **how)
+    except Refused as no:
+        if no.code not in ("malformed", "invalid-argument", "invalid-payload", "too-large"):
+            raise
+    for name in ("snapshot", "body", "object_version_after"):
+        said.pop(name, None)
+    said.update(instead)
+    return console("POST", path, said, **how)
+
+
+def decoded(text):
+    """What a JSON text says; ValueError for what is none, such as NaN, or is nested beyond all reading."""
+    def no_number(name):
+        raise ValueError(f"{name} is no number")
+
+    try:
+        return json.loads(text, parse_constant=no_number)
+    except RecursionError as error:
+        raise ValueError(str(error))
 
 
 def canonical(value):
