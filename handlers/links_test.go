@@ -1,6 +1,9 @@
 package handlers
 
 import (
+	"encoding/json"
+	"html"
+	"strings"
 	"testing"
 	"time"
 
@@ -219,4 +222,41 @@ func TestLinksAreShownFromBothSides(t *testing.T) {
 	b.open("/triage/"+*lost.CaseID).want(200).says("Replaced by", "linked to this one waits to be approved or carried out").holds(`href="/actions/` + instead.ID + `"`)
 	b.open("/actions/"+instead.ID).want(200).says("Replaces", "nobody has that one sent again").holds(`href="/actions/` + lost.ID + `"`)
 	b.open("/actions/" + lost.ID).want(200).says("Replaced by")
+}
+
+// What a case's page shows to propose a reversal with is complete, and works as it
+// stands: with the version that was read, from an entry that loads the tool.
+func TestTheReversalThatAPageShowsWorksAsShown(t *testing.T) {
+	e := newEnv(t)
+	one := `{ when: "true", role: support, approvals: 1 }`
+	read := func(text string) string {
+		return strings.NewReplacer("approval: {", "approval: { before: "+stage.ReadPrice+",", "mode: write\n", "mode: write\nentries: [chat]\n").Replace(text)
+	}
+	e.Tool(read(stage.Contract("shop.sell", one, "compensation: shop.buy_back")))
+	e.Tool(strings.Replace(read(stage.Contract("shop.buy_back", one, "")), "object_version: optional", "object_version: required", 1))
+	olga, _ := ops(e)
+	b := e.as(olga)
+	for version, shown := range map[string]bool{"": false, "8": true} {
+		a := into[api.Action](e.propose(with(proposal("shop.sell", stage.Product(), 105), "entry", "chat")).want(201))
+		if version != "" {
+			e.post(people.RoleExecutor, "/v1/actions/"+a.ID+"/observations", api.Observation{ObservationID: action.NewID("obs"), Tool: stage.ReadPrice,
+				Snapshot: []byte(`{"price":100,"version":` + version + `}`), ObservedAt: time.Now()}).want(201)
+		}
+		lost := e.ran(e.server.URL, e.approved(a), action.Unknown, 0)
+		page := b.open("/triage/" + *lost.CaseID).want(200)
+		if !shown {
+			page.says("needs the version of the object, and nobody read it").lacks("-d @-")
+			continue
+		}
+		_, rest, _ := strings.Cut(html.UnescapeString(string(page.body)), "<<'EOF'\n")
+		text, _, found := strings.Cut(rest, "\nEOF")
+		var body map[string]any
+		if err := json.Unmarshal([]byte(text), &body); !found || err != nil {
+			t.Fatalf("%v in %q", err, text)
+		}
+		c := into[api.Action](e.proposeAt(e.past(), body).want(201))
+		if c.Tool != "shop.buy_back" || *c.ObjectVersion != version || *c.Links.Compensates != a.ID {
+			t.Errorf("%+v", c)
+		}
+	}
 }

@@ -134,10 +134,29 @@ func (v caseView) reversal(ctx context.Context) *web.Reversal {
 		r.WhyNot = "no-before"
 		return r
 	}
-	if r.Curl, ok = v.proposing(tool.Name, action.LinkCompensates, payload, nil); !ok {
+	version := v.left(tool.Contract)
+	if tool.Contract.ObjectVersion == contract.VersionRequired && version == nil {
+		r.WhyNot = "no-version"
+		return r
+	}
+	if r.Curl, ok = v.proposing(tool.Contract, action.LinkCompensates, payload, version); !ok {
 		r.WhyNot = "no-tool"
 	}
 	return r
+}
+
+// left is the version of the object that a reversal takes back: what the action
+// left behind, or, where no answer told that, what was read last. nil where the
+// object has none, or nobody read it.
+func (v caseView) left(k *contract.Contract) *string {
+	version := v.a.Produced()
+	if version == "" {
+		version = v.versionSeen()
+	}
+	if k.ObjectVersion == contract.VersionNone || version == "" {
+		return nil
+	}
+	return &version
 }
 
 // resumption is how a linked action that takes the missing steps is proposed; nil
@@ -154,18 +173,29 @@ func (v caseView) resumption() *web.Reversal {
 	if v.tool.Contract.ObjectVersion == contract.VersionNone {
 		version = nil
 	}
-	curl, ok := v.proposing(v.a.Tool, action.LinkResumes, json.RawMessage(v.a.Payload), version)
+	curl, ok := v.proposing(v.tool.Contract, action.LinkResumes, json.RawMessage(v.a.Payload), version)
 	if !ok {
 		return nil
 	}
 	return &web.Reversal{Curl: curl}
 }
 
-// proposing is a request that proposes an action linked to this one.
-func (v caseView) proposing(tool, how string, payload json.RawMessage, version *string) (web.Text, bool) {
-	request := map[string]any{"tool": tool, "actor": map[string]string{"id": v.a.Actor.ID}, how: v.a.ID, "payload": payload}
+// proposing is a request that proposes an action linked to this one, with all that
+// the contract of its tool leaves to the request.
+func (v caseView) proposing(k *contract.Contract, how string, payload json.RawMessage, version *string) (web.Text, bool) {
+	request := map[string]any{"tool": k.Name, "actor": map[string]string{"id": v.a.Actor.ID}, how: v.a.ID, "payload": payload}
 	if version != nil {
 		request["object_version"] = *version
+	}
+	if k.Target == nil && v.a.Target != nil {
+		request["target"] = map[string]string{"type": v.a.Target.Type, "id": v.a.Target.ID}
+	}
+	switch {
+	case len(k.Entries) == 0:
+	case slices.Contains(k.Entries, v.a.Entry):
+		request["entry"] = v.a.Entry
+	default:
+		request["entry"] = k.Entries[0]
 	}
 	body, err := json.Marshal(request)
 	if err != nil {

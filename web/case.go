@@ -224,7 +224,7 @@ type HandOver struct {
 // Reversal proposes a linked action, which takes it back or does the rest; it runs only after its own approval.
 type Reversal struct {
 	Curl   Text   // a request that proposes it; empty when WhyNot says why
-	WhyNot string // no-tool: no contract can reverse it; no-before: nobody read what stood before; masked: the contract hides what it would hold
+	WhyNot string // no-tool: no contract can reverse it; no-before: nobody read what stood before; no-version: nor which version it has; masked: the contract hides what it would hold
 	Linked []LinkedAction
 }
 
