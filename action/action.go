@@ -388,13 +388,6 @@ func (a Action) deadline() time.Duration {
 	return a.Terms.Deadline
 }
 
-func later(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return b
-	}
-	return a
-}
-
 // DefaultDeadline is how long an action may stay without proof after it was
 // sent, or after it was accepted, when its contract does not say.
 const DefaultDeadline = 15 * time.Minute

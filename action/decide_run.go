@@ -1,6 +1,9 @@
 package action
 
-import "strconv"
+import (
+	"strconv"
+	"time"
+)
 
 func (c TakeClaim) op() string { return "claim:" + c.ClaimID }
 
@@ -198,15 +201,26 @@ func (c StartAttempt) decide(s Snapshot) (Transition, error) {
 	if err := s.MayFollow(); err != nil {
 		return Transition{}, err
 	}
-	by := s.Now.Add(a.Terms.SendWithin)
-	if lease := a.Claim.LeaseUntil; lease.Before(by) {
-		by = lease
+	until := a.sendableUntil()
+	if !s.Now.Before(until) {
+		return Transition{}, forgotten()
 	}
 	attempt := Attempt{ID: c.AttemptID, Number: number, ClaimID: c.ClaimID, Step: c.Step,
-		Fingerprint: c.Fingerprint, At: s.Now, SendBy: by}
+		Fingerprint: c.Fingerprint, At: s.Now, SendBy: earlier(s.Now.Add(a.Terms.SendWithin), until)}
 	t, err := s.step(c.op(), c.By, KindAttempted, Executing, attempted{attempt}, nil)
-	t.Before = a.Claim.LeaseUntil
+	t.Before = until
 	return s.toSend(t), err
+}
+
+// sendableUntil is how long the holder of a live claim may send: as long as the
+// lease runs, and what goes on after an unknown outcome only as long as its key is
+// known.
+func (a Action) sendableUntil() time.Time {
+	until := a.Claim.LeaseUntil
+	if known := a.resumableUntil(); a.Resumed > 0 && !known.IsZero() {
+		until = earlier(until, known)
+	}
+	return until
 }
 
 func (c Tick) op() string                  { return "" }

@@ -312,3 +312,33 @@ func TestWhatCannotBeRunIsOfferedLaterEveryTime(t *testing.T) {
 		t.Errorf("folds to %+v, %v", folded.Stall, err)
 	}
 }
+
+// Sent again is only what the business system surely knows the key of: however
+// long the one that picked it up took, and kept its lease alive.
+func TestARetryIsNotSentOnceTheKeyMayBeForgotten(t *testing.T) {
+	known := noon.Add(24 * time.Hour * 9 / 10)
+	picked := func() *life {
+		l := newLife(t).unknown()
+		l.do(l.evidence(FoundNotExecuted, ""), ResultUnknown)
+		l.now = known.Add(-30 * time.Second)
+		l.do(l.retry("c2"), Executing)
+		l.now = known.Add(-2 * time.Second)
+		l.do(Renew{Op: l.op(), By: executor, ClaimID: "c2"}, Executing)
+		return l
+	}
+	l := picked()
+	tr := l.do(l.attempt("c2", "t2"), Executing)
+	if sent := l.a.Attempts[1]; !tr.Before.Equal(known) || sent.SendBy.After(known) {
+		t.Errorf("before %v, to be sent by %v, known until %v", tr.Before, sent.SendBy, known)
+	}
+	l = picked()
+	l.now = known
+	if r := l.refuse(l.attempt("c2", "t2"), ExpiredCode); r.Reason != "key" {
+		t.Errorf("reason %q", r.Reason)
+	}
+	l.do(Release{Op: l.op(), By: executor, ClaimID: "c2", CaseID: "cas_2"}, ResultUnknown)
+	l.refuse(l.retry("c3"), ExpiredCode)
+	if l.do(Tick{CaseID: "cas_2"}, ResultUnknown); l.a.Work() == WorkRetry {
+		t.Error("it is to be picked up again")
+	}
+}

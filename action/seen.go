@@ -47,3 +47,17 @@ func (a Action) displaced(o Observation) bool {
 	stands, found := a.Before()
 	return found && o.Seen().Before(stands.Seen())
 }
+
+func later(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return b
+	}
+	return a
+}
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}

@@ -75,7 +75,8 @@ CREATE TABLE actions (
     links            text[]      NOT NULL, -- actions that this one compensates, resumes or replaces
     refs             text[]      NOT NULL, -- every id and hash that somebody may look for
     CHECK ((target_type IS NULL) = (target_id IS NULL)),
-    CHECK ((expires_at IS NULL) = (state = 'draft') OR state = 'cancelled'),
+    CHECK (expires_at IS NULL OR state <> 'draft'), -- one that was cancelled never has any
+    CHECK (expires_at IS NOT NULL OR state NOT IN ('proposed', 'confirmed', 'executing', 'expired')),
     CHECK ((state = 'result_unknown') <= (case_id IS NOT NULL)),
     CHECK ((case_id IS NULL) = (case_since IS NULL) AND (case_pending OR needs_person OR partly) <= (case_id IS NOT NULL)),
     CHECK ((state IN ('confirmed', 'executing')) <= (confirmation_ref IS NOT NULL))

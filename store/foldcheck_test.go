@@ -50,6 +50,35 @@ func TestFoldEqualsTheRowInEveryState(t *testing.T) {
 	}
 }
 
+// Whatever state an action was left in, a draft that was given up among them: what
+// the business system proves of its key can be written, and a case opens where that
+// is news.
+func TestWhatTheBusinessSystemProvesCanBeWrittenInEveryState(t *testing.T) {
+	s := stage.New(t, storetest.New(t))
+	later := s.Later(48*time.Hour, storetest.Skewed)
+	draft := s.At(action.Draft, later)
+	snap, err := s.Approvals.Cancel(background(), s.Agent, draft.ID, draft.Version, "not wanted")
+	must(t, err)
+	all := []action.Action{snap.Action}
+	for _, state := range action.States() {
+		if !state.In(action.Draft, action.Proposed) { // it has not left anything that could be asked about
+			all = append(all, s.At(state, later))
+		}
+	}
+	for _, a := range all {
+		told := action.AddEvidence{By: action.By{Kind: action.BySystem}, CaseID: action.NewID("cas"),
+			Found: action.Found{ID: action.NewID("obs"), Source: "shop.query", Outcome: action.FoundSucceeded, Proves: action.ProvesCompleted}}
+		snap, err := action.Change(background(), s.DB, a.ID, func(action.Snapshot) (action.Command, error) { return told, nil })
+		news := !a.State.In(action.Accepted, action.Applied, action.ResultUnknown)
+		if got := snap.Action; err != nil || news != (got.CaseID() != "") {
+			t.Errorf("%s became %s, case %q: %v", a.State, got.State, got.CaseID(), err)
+		}
+	}
+	if _, found := checked(t, s.DB, ""); len(found) > 0 {
+		t.Errorf("differences: %q", found)
+	}
+}
+
 // What somebody with the owner's password changes is found, column by column.
 func TestFoldCheckFindsWhatWasChanged(t *testing.T) {
 	s := stage.New(t, storetest.New(t))

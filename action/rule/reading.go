@@ -82,6 +82,7 @@ func findings(ctx context.Context, f Facts, conditions []contract.Condition, com
 // What differs from what was promised only in how it is written holds.
 func (f *Finding) judge(ctx context.Context, e expr, object any, vars map[string]any, unknown []string) {
 	value, ok := lookup(object, f.Field)
+	vars["object"], vars["value"] = object, value
 	f.Expected = e.promise(ctx, vars, unknown)
 	defer f.normalise()
 	if !ok {
@@ -91,7 +92,6 @@ func (f *Finding) judge(ctx context.Context, e expr, object any, vars map[string
 	if raw, err := json.Marshal(value); err == nil {
 		f.Observed = raw
 	}
-	vars["object"], vars["value"] = object, value
 	f.Holds, f.Why = e.holds(ctx, vars, unknown...)
 }
 

@@ -231,6 +231,18 @@ func TestReport06_BigIntegersDoNotBlur(t *testing.T) {
 	}
 }
 
+// What one reading shows is no promise for another.
+func TestEachConditionIsJudgedByItsOwnReading(t *testing.T) {
+	r := rules(t, `"execution": {"postconditions": [{"read": "shop.get", "field": "/price", "expect": "value == payload.p"},
+		{"read": "shop.sum", "field": "/total", "expect": "value == object.sum"}, {"read": "shop.none", "field": "/gone", "expect": "value == object.sum"}]}`)
+	got, err := r.Postconditions(context.Background(), Facts{Payload: []byte(`{"p": 1}`)}, map[string]json.RawMessage{
+		"shop.get": json.RawMessage(`{"price": 1, "sum": 7}`), "shop.sum": json.RawMessage(`{"total": 7, "sum": 100}`), "shop.none": json.RawMessage(`{"sum": 8}`)})
+	if err != nil || got[0].Holds != action.HoldsTrue || got[1].Holds != action.HoldsFalse || string(got[1].Expected) != "100" ||
+		got[2].Why != Absent || string(got[2].Expected) != "8" {
+		t.Errorf("got %+v, %v", got, err)
+	}
+}
+
 func TestPreconditionReadsItsTool(t *testing.T) {
 	r := rules(t, `"execution": {"preconditions": [{"read": "shop.may", "field": "", "expect": "object.allowed && value.allowed"}]}`)
 	got, err := r.Preconditions(context.Background(), Facts{Payload: []byte(`{}`)},
