@@ -77,10 +77,13 @@ func (s Snapshot) afterReceipt(t Attempt, r Receipt) (State, string) {
 	case Failure:
 		return s.afterFailure(t, r)
 	}
-	if a.State == Executing && t.ClaimID == a.Claim.ID && !t.Definite() {
-		return ResultUnknown, WhyUnknownReceipt
+	switch {
+	case a.State != Executing, t.ClaimID != a.Claim.ID, t.Definite():
+		return a.State, ""
+	case a.Proven == ProvesNothing && a.said(FoundFailed): // told meanwhile, by the key
+		return a.notDone()
 	}
-	return a.State, ""
+	return ResultUnknown, WhyUnknownReceipt
 }
 
 // afterSuccess is the state that a success leads to, reported or found by key,

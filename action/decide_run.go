@@ -103,9 +103,28 @@ func (c Renew) decide(s Snapshot) (Transition, error) {
 	}
 	claim := *s.Action.Claim
 	claim.LeaseUntil = s.Now.Add(s.Action.Terms.Lease)
+	if until, ends := s.Action.renewableUntil(); ends {
+		claim.LeaseUntil = earlier(claim.LeaseUntil, until)
+		if !until.After(s.Action.Claim.LeaseUntil) {
+			return Transition{Next: s.Action}, nil // it keeps the time that is left
+		}
+	}
 	t, err := s.step(c.Op, c.By, KindRenewed, Executing, claimed{claim}, nil)
 	t.Before = s.Action.Claim.LeaseUntil
 	return t, err
+}
+
+// renewableUntil is how long a claim is extended under which nothing was sent yet:
+// no longer than there is leave to send. False when there is no such end.
+func (a Action) renewableUntil() (time.Time, bool) {
+	switch n := len(a.Attempts); {
+	case n > 0 && a.Attempts[n-1].ClaimID == a.Claim.ID:
+		return time.Time{}, false
+	case a.Resumed > 0:
+		until := a.resumableUntil()
+		return until, !until.IsZero()
+	}
+	return a.Confirmation.ExpiresAt, true
 }
 
 func (c Release) op() string { return c.Op }

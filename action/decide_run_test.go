@@ -317,21 +317,25 @@ func TestWhatCannotBeRunIsOfferedLaterEveryTime(t *testing.T) {
 // long the one that picked it up took, and kept its lease alive.
 func TestARetryIsNotSentOnceTheKeyMayBeForgotten(t *testing.T) {
 	known := noon.Add(24 * time.Hour * 9 / 10)
-	picked := func() *life {
+	picked := func(before time.Duration) *life {
 		l := newLife(t).unknown()
 		l.do(l.evidence(FoundNotExecuted, ""), ResultUnknown)
-		l.now = known.Add(-30 * time.Second)
+		l.now = known.Add(-before)
 		l.do(l.retry("c2"), Executing)
-		l.now = known.Add(-2 * time.Second)
-		l.do(Renew{Op: l.op(), By: executor, ClaimID: "c2"}, Executing)
 		return l
 	}
-	l := picked()
+	l := picked(90 * time.Second)
+	l.wait(50 * time.Second)
+	l.do(Renew{Op: l.op(), By: executor, ClaimID: "c2"}, Executing)
+	if !l.a.Claim.LeaseUntil.Equal(known) {
+		t.Errorf("renewed until %v, known until %v", l.a.Claim.LeaseUntil, known)
+	}
+	l.now = known.Add(-2 * time.Second)
 	tr := l.do(l.attempt("c2", "t2"), Executing)
 	if sent := l.a.Attempts[1]; !tr.Before.Equal(known) || sent.SendBy.After(known) {
 		t.Errorf("before %v, to be sent by %v, known until %v", tr.Before, sent.SendBy, known)
 	}
-	l = picked()
+	l = picked(30 * time.Second)
 	l.now = known
 	if r := l.refuse(l.attempt("c2", "t2"), ExpiredCode); r.Reason != "key" {
 		t.Errorf("reason %q", r.Reason)
@@ -341,4 +345,23 @@ func TestARetryIsNotSentOnceTheKeyMayBeForgotten(t *testing.T) {
 	if l.do(Tick{CaseID: "cas_2"}, ResultUnknown); l.a.Work() == WorkRetry {
 		t.Error("it is to be picked up again")
 	}
+}
+
+// A claim that sends nothing outlives its confirmation only by the lease that it
+// began with.
+func TestAClaimIsNotRenewedBeyondItsConfirmation(t *testing.T) {
+	l := newLife(t).claimed()
+	ends := l.a.Confirmation.ExpiresAt
+	for l.now.Before(ends.Add(-time.Minute)) {
+		l.wait(40*time.Second).do(Renew{Op: l.op(), By: executor, ClaimID: "c1"}, Executing)
+	}
+	if !l.a.Claim.LeaseUntil.Equal(ends) {
+		t.Errorf("renewed until %v, confirmed until %v", l.a.Claim.LeaseUntil, ends)
+	}
+	if tr, err := l.try(Renew{Op: l.op(), By: executor, ClaimID: "c1"}); err != nil || tr.Event.Kind != "" || !tr.Next.Claim.LeaseUntil.Equal(ends) {
+		t.Errorf("once more: wrote %q, until %v: %v", tr.Event.Kind, tr.Next.Claim.LeaseUntil, err)
+	}
+	l.now = ends
+	l.refuse(l.attempt("c1", "t1"), LeaseLost)
+	l.do(Tick{}, Expired)
 }

@@ -17,8 +17,8 @@ func (c AddEvidence) again(s Snapshot, left Event) error {
 		return err
 	}
 	was, now := d.Found, c.found(s.Action)
-	if was.Early != "" {
-		was.Outcome, was.Proves, was.Early = was.Early, now.Proves, ""
+	if was.Untimely != "" {
+		was.Outcome, was.Proves, was.Untimely = was.Untimely, now.Proves, ""
 	}
 	was.Wire, now.Wire = Wire{}, Wire{} // it may have taken longer, or been asked later, the second time
 	was.ObservedAt, now.ObservedAt = time.Time{}, time.Time{}
@@ -58,8 +58,8 @@ func (c AddEvidence) decide(s Snapshot) (Transition, error) {
 	one := s
 	one.Action = a.of(c.Found.Step)
 	d := evidenced{Found: c.found(a)}
-	if f := &d.Found; one.Action.early(*f, seen(f.ObservedAt, s.Now)) {
-		f.Early, f.Outcome, f.Proves = f.Outcome, FoundUnknown, ProvesNothing
+	if f := &d.Found; one.Action.untimely(*f, seen(f.ObservedAt, s.Now)) {
+		f.Untimely, f.Outcome, f.Proves = f.Outcome, FoundUnknown, ProvesNothing
 	}
 	to, why := one.afterEvidence(d.Found)
 	if len(one.Action.Attempts) > 0 {

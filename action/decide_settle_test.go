@@ -149,12 +149,17 @@ func TestAStoredRefusal(t *testing.T) {
 	if l.a.Case.Kind != CaseContradiction {
 		t.Errorf("case %+v", l.a.Case)
 	}
-	// While it is executing the attempt's own answer decides.
+	// While it is executing the attempt's own answer decides, when it has one.
 	l = newLife(t).sent()
 	l.do(l.evidence(FoundFailed, ""), Executing)
 	l.do(l.receipt("t1", Success, ProvesCompleted), ResultUnknown)
 	if l.a.Case.Kind != CaseContradiction {
 		t.Errorf("case %+v", l.a.Case)
+	}
+	l = newLife(t).sent()
+	l.do(l.evidence(FoundFailed, ""), Executing)
+	if l.do(l.receipt("t1", Unknown, ""), Failed); l.a.FailureCode != FoundFailed {
+		t.Errorf("code %q", l.a.FailureCode)
 	}
 }
 

@@ -162,9 +162,10 @@ type Found struct {
 	// ObservedAt is when the answer was read, by the clock of who did. Zero: when
 	// it arrived.
 	ObservedAt time.Time `json:"observed_at,omitzero"`
-	// Early is what an answer said that was read before the request which it would
-	// be about: it proves nothing, and its outcome is UNKNOWN.
-	Early string `json:"early,omitempty"`
+	// Untimely is what an answer said that proves nothing because of when it was read:
+	// before the request which it would be about, or, that nothing was executed, when
+	// the business system may have forgotten the key. Its outcome is UNKNOWN then.
+	Untimely string `json:"untimely,omitempty"`
 }
 
 // What a query by key can answer (row E2 of docs/systems.md), or a list of

@@ -251,7 +251,10 @@ func (a *Action) absorbReceipt(e Event) error {
 	if t, _ := a.attempt(r.AttemptID); r.Outcome == Success {
 		a.prove(t.Step, r.Proves, e)
 	}
-	if closes {
+	switch {
+	case closes && r.Outcome == Unknown:
+		a.FailureCode = FoundFailed // the key told before, and the attempt's own answer says nothing else
+	case closes:
 		a.FailureCode = r.Code
 	}
 	a.openCase(d.Case)

@@ -31,13 +31,19 @@ func (a Action) sentFrom() (first, last time.Time) {
 	return first, last
 }
 
-// early reports whether an answer by key was observed before what it would be
-// about. That nothing was executed is about every request so far; that something
-// was, or was refused for good, about the first as well.
-func (a Action) early(f Found, at time.Time) bool {
+// untimely reports whether what was answered proves nothing because of when it was
+// observed: before what it would be about, which is every request so far where
+// nothing was executed, and otherwise the first as well; or, that nothing was
+// executed, in answer to a question by key when that may be forgotten.
+func (a Action) untimely(f Found, at time.Time) bool {
 	first, last := a.sentFrom()
-	if f.Outcome == FoundNotExecuted {
-		return at.Before(last)
+	switch f.Outcome {
+	case FoundUnknown:
+		return false // it proves nothing anyway
+	case FoundNotExecuted:
+		known := a.keyUntil()
+		forgotten := f.Source == a.Terms.StatusQuery && !known.IsZero() && !at.Before(known)
+		return forgotten || at.Before(last)
 	}
 	return at.Before(first)
 }

@@ -29,7 +29,7 @@ func TestAnAnswerOfBeforeItWasSentProvesNothing(t *testing.T) {
 	for _, outcome := range []string{FoundNotExecuted, FoundSucceeded, FoundFailed} {
 		l, sent, fence := askedOnce(t)
 		l.do(l.evidenceOf(outcome, sent.Add(-time.Microsecond)), ResultUnknown)
-		if f := l.a.Asks[0].Found; f.Outcome != FoundUnknown || f.Early != outcome || f.Proves != ProvesNothing || l.a.Proven != ProvesNothing || l.a.NotExecuted() {
+		if f := l.a.Asks[0].Found; f.Outcome != FoundUnknown || f.Untimely != outcome || f.Proves != ProvesNothing || l.a.Proven != ProvesNothing || l.a.NotExecuted() {
 			t.Errorf("%s: %+v, proven %q", outcome, f, l.a.Proven)
 		}
 		if n, _ := l.a.AskedSince(); n != 1 || l.a.Work() != WorkAsk {
@@ -51,6 +51,33 @@ func TestAnAnswerOfBeforeItWasSentProvesNothing(t *testing.T) {
 	// What was read at the moment of sending counts.
 	l, sent, _ := askedOnce(t)
 	l.do(l.evidenceOf(FoundSucceeded, sent), Applied)
+}
+
+// That nothing stands under a key says nothing once the business system may have
+// forgotten it. What is listed, or reported on its own account, is no answer by key.
+func TestNotExecutedProvesNothingOnceTheKeyMayBeForgotten(t *testing.T) {
+	for _, source := range []string{"catalog.get_operation", "catalog.list"} {
+		l, sent, _ := askedOnce(t)
+		known := sent.Add(24 * time.Hour * 9 / 10)
+		l.now = known.Add(time.Hour)
+		late := l.evidenceOf(FoundNotExecuted, known)
+		late.Found.Source = source
+		if source != l.a.Terms.StatusQuery {
+			l.do(late, Failed)
+			continue
+		}
+		l.do(late, ResultUnknown)
+		if f := l.a.Asks[0].Found; f.Outcome != FoundUnknown || f.Untimely != FoundNotExecuted || l.a.of("").provenUndone() {
+			t.Errorf("%+v, proven undone: %v", f, l.a.of("").provenUndone())
+		}
+		if tr, err := l.try(late); err != nil || tr.Event.Kind != "" {
+			t.Errorf("the same again: wrote %q: %v", tr.Event.Kind, err)
+		}
+		l.do(l.settle(Happened), Applied) // people may know better
+		l, _, _ = askedOnce(t)
+		l.now = known.Add(time.Hour)
+		l.do(l.evidenceOf(FoundNotExecuted, known.Add(-time.Microsecond)), Failed)
+	}
 }
 
 func TestAnAnswerOfBeforeItWasSentClearsNoRetry(t *testing.T) {

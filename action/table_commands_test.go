@@ -101,7 +101,12 @@ func tableCommands() map[string]func(*life) Command {
 		"Renew by another": func(l *life) Command { return Renew{Op: l.op(), By: rival, ClaimID: "c1"} },
 		"Release":          func(l *life) Command { return Release{Op: l.op(), By: executor, ClaimID: "c1", CaseID: "cas_r"} },
 		"Release after the confirmation": func(l *life) Command {
-			if l.a.State == Executing {
+			switch {
+			case l.a.State == Executing && len(l.a.Attempts) == 0: // its first lease is longer
+				late := newLife(l.t)
+				late.terms.Lease = 10 * time.Minute
+				*l = *late.claimed().wait(6 * time.Minute)
+			case l.a.State == Executing:
 				for range 6 {
 					l.wait(50*time.Second).do(Renew{Op: l.op(), By: executor, ClaimID: "c1"}, Executing)
 				}

@@ -93,6 +93,9 @@ func foundOf(q action.Ask) web.Found {
 	case action.FoundDiffers:
 		return web.FoundDiffers
 	}
+	if q.Found.Untimely != "" {
+		return web.FoundUntimely
+	}
 	var answer struct {
 		Status string `json:"status"`
 	}

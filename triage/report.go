@@ -133,7 +133,7 @@ func answersFull(a action.Action, f action.Found) bool {
 			return false
 		}
 		if q.By.Kind == action.ByClient {
-			told, n = told || q.Found.Step == f.Step && (q.Found.Outcome == f.Outcome || q.Found.Early == f.Outcome), n+1
+			told, n = told || q.Found.Step == f.Step && (q.Found.Outcome == f.Outcome || q.Found.Untimely == f.Outcome), n+1
 		}
 	}
 	return told && n >= maxKept
@@ -253,19 +253,19 @@ func judge(ctx context.Context, tool *rule.Tool, a action.Action, cmd *action.Ad
 	return nil
 }
 
-// readings are the latest snapshots of each tool since the claim, or since
-// something was sent.
+// readings are the latest snapshots of each tool: those that arrived since the
+// claim, and once something was sent those that were observed after it.
 func readings(a action.Action, latest action.Observation) map[string]json.RawMessage {
 	found := map[string]json.RawMessage{}
-	since := a.UpdatedAt
+	since, when := a.UpdatedAt, func(o action.Observation) time.Time { return o.At }
 	if a.Claim != nil {
 		since = a.Claim.TakenAt
 	}
 	if n := len(a.Attempts); n > 0 {
-		since = a.Attempts[n-1].At
+		since, when = a.Attempts[n-1].At, action.Observation.Seen
 	}
 	for _, o := range a.Observations {
-		if !o.Failed && o.Seen().After(since) {
+		if !o.Failed && when(o).After(since) {
 			found[o.Tool] = o.Snapshot
 		}
 	}

@@ -90,3 +90,23 @@ func TestOnlyTheObjectItselfIsGoneOrHasMovedOn(t *testing.T) {
 		}
 	}
 }
+
+// What was read since the claim counts by when it arrived: whoever reads may have a
+// clock that is behind.
+func TestPreconditionsHoldWhateverTheClockOfWhoReads(t *testing.T) {
+	s := set(t)
+	s.Tool("name: shop.stock\nmode: read\ninput_schema: { type: object, properties: { product_id: { type: string } } }\n" +
+		"target: { type: product, id: /product_id, block: none }\nhttp: { method: GET, path: \"/x\" }\n")
+	s.Tool(stage.Contract("shop.checked", "", `preconditions: [ { read: shop.read_price, field: /price, expect: "value == 1" }, { read: shop.stock, field: /open, expect: "value == true" } ]`))
+	a, _ := s.Claim(s.Confirmed("shop.checked", stage.Product()))
+	behind := time.Now().Add(-time.Minute)
+	for tool, shows := range map[string]string{stage.ReadPrice: `{"price":1}`, "shop.stock": `{"open":true}`} {
+		snap, err := s.Triage.Observe(background(), s.Executor, a.ID,
+			triage.Observation{ID: action.NewID("obs"), Tool: tool, Snapshot: []byte(shows), ObservedAt: behind})
+		must(t, err)
+		a = snap.Action
+	}
+	if o := a.Observations[len(a.Observations)-1]; o.Holds != action.HoldsTrue {
+		t.Errorf("both hold, and together they are %q", o.Holds)
+	}
+}

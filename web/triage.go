@@ -130,6 +130,7 @@ const (
 	FoundNotFound    Found = "not_found"    // a miss, which proves nothing
 	FoundNoAnswer    Found = "no_answer"    // nobody answered
 	FoundUnclear     Found = "unclear"      // an answer that the contract cannot read
+	FoundUntimely    Found = "untimely"     // an answer from when it proves nothing
 	FoundNotExecuted Found = "not_executed" // the system says, by key, that nothing ran
 	FoundHappened    Found = "happened"
 	FoundFailed      Found = "failed"
