@@ -29,6 +29,7 @@ CREATE TABLE bodies (
     content bytea  NOT NULL,
     PRIMARY KEY (subject, version)
 );
+REVOKE UPDATE, TRUNCATE ON bodies FROM countersign_app;
 
 -- actions is what lists are made from: every column follows from the events.
 CREATE TABLE actions (
@@ -81,6 +82,7 @@ CREATE TABLE actions (
     CHECK ((case_id IS NULL) = (case_since IS NULL) AND (case_pending OR needs_person OR partly) <= (case_id IS NOT NULL)),
     CHECK ((state IN ('confirmed', 'executing')) <= (confirmation_ref IS NOT NULL))
 );
+REVOKE DELETE, TRUNCATE ON actions FROM countersign_app;
 CREATE INDEX actions_queue ON actions (expires_at, id) WHERE state = 'proposed';
 CREATE INDEX actions_undecided ON actions (id) WHERE state = 'proposed' AND deciders <> '{}';
 CREATE INDEX actions_due ON actions (due_at, id) WHERE due_at IS NOT NULL;

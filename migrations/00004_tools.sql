@@ -6,6 +6,7 @@ CREATE TABLE tools (
     version    integer     NOT NULL CHECK (version > 0),
     retired_at timestamptz
 );
+REVOKE DELETE, TRUNCATE ON tools FROM countersign_app;
 
 -- tool_stands tells whether a version of a tool is the one in use, as of this moment
 -- and not of when the statement began. Its lock is the one of paused: who takes a
