@@ -88,7 +88,7 @@ CREATE INDEX actions_undecided ON actions (id) WHERE state = 'proposed' AND deci
 CREATE INDEX actions_due ON actions (due_at, id) WHERE due_at IS NOT NULL;
 CREATE INDEX actions_work ON actions (id) WHERE work IS NOT NULL;
 CREATE UNIQUE INDEX actions_confirmation ON actions (confirmation_ref) WHERE confirmation_ref IS NOT NULL;
-CREATE INDEX actions_target ON actions (target_type, target_id, id) WHERE target_id IS NOT NULL;
+CREATE INDEX actions_target ON actions (target_id, id, target_type) WHERE target_id IS NOT NULL; -- of any type, newest first, too
 CREATE INDEX actions_target_held ON actions (target_type, target_id) WHERE case_id IS NOT NULL OR open_attempt;
 -- All that makes content the same: with less of it, and before the first ANALYZE, one of the indexes for lists would be taken.
 CREATE INDEX actions_content ON actions (payload_hash, tool, actor_id);
@@ -108,6 +108,7 @@ CREATE INDEX actions_state ON actions (state, id);
 CREATE INDEX actions_tool ON actions (tool, id);
 CREATE INDEX actions_client ON actions (client_id, id);
 CREATE INDEX actions_scope ON actions (scope, id);
+CREATE INDEX actions_actor ON actions (actor_id, id);
 
 -- followed_by is an action, linked to this one, that is carried out, has taken
 -- effect or may have: this one is not sent again by itself then. Null when there

@@ -109,11 +109,7 @@ func (db *DB) Actions(ctx context.Context, f approvals.Filter) ([]action.Action,
 	case f.Target.Type != "":
 		w.add("a.target_type = ? AND a.target_id = ?", f.Target.Type, f.Target.ID)
 	default:
-		w.named(f.Target.ID)
 		w.add("a.target_id = ?", f.Target.ID)
-	}
-	if f.ActorID != "" {
-		w.named(f.ActorID)
 	}
 	if f.Ref != "" {
 		w.named(f.Ref)

@@ -26,7 +26,11 @@ func TestAListOfFewReadsFew(t *testing.T) {
 		_, err = owner(t, s).Exec(`UPDATE events SET subject = replace(subject, left(subject, 8), 'act_01A1') WHERE subject = $1`, a.ID)
 		must(t, err)
 	}
-	storetest.Multiply(t, storetest.Owner(s.DSN), s.Propose(stage.Proposal(stage.SetPrice, stage.Product(), 105)).ID, many)
+	all := s.Propose(stage.Proposal(stage.SetPrice, stage.Product(), 105)).ID
+	storetest.Multiply(t, storetest.Owner(s.DSN), all, many)
+	_, err := owner(t, s).Exec(`UPDATE actions a SET target_id = o.target_id, refs = o.refs FROM actions o
+		WHERE o.id = $1 AND a.id IN (SELECT id FROM actions WHERE tool = o.tool ORDER BY id LIMIT 2000)`, all)
+	must(t, err)
 	narrow, _, cost := counted(t, s)
 	everything, old := people.Viewer{All: true}, new(time.Now().AddDate(0, 0, -15))
 	for name, f := range map[string]approvals.Filter{
@@ -47,6 +51,22 @@ func TestAListOfFewReadsFew(t *testing.T) {
 		})
 		if got.scans != 0 || got.rows > 4*page {
 			t.Errorf("%s reads %+v", name, got)
+		}
+	}
+	of := s.Read(all)
+	for name, f := range map[string]approvals.Filter{
+		"actor":       {ActorID: of.Actor.ID},
+		"target":      {Target: of.Target},
+		"target's id": {Target: &action.Target{ID: of.Target.ID}},
+	} {
+		f.Viewer, f.Limit = everything, page
+		got := cost(func() {
+			if found, _, err := narrow.DB.Actions(background(), f); err != nil || len(found) != page {
+				t.Fatalf("%s: %d found, %v", name, len(found), err)
+			}
+		})
+		if got.scans != 0 || got.rows > 4*page {
+			t.Errorf("%s of many reads %+v", name, got)
 		}
 	}
 	others := approvals.QueueFilter{Person: s.Mia, Roles: s.Mia.Roles, Tab: approvals.ForOthers, Limit: page}
