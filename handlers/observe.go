@@ -54,10 +54,6 @@ func (s *server) observe(next http.Handler) http.Handler {
 		w.Header().Set("X-Request-Id", x.id)
 		r = r.WithContext(context.WithValue(r.Context(), exchangeKey{}, x))
 		answer := middleware.NewWrapResponseWriter(w, r.ProtoMajor)
-		if r.ContentLength != 0 { // a body, wanted or not, comes soon or the connection ends
-			// Where there is no connection to set it on, nobody can be slow.
-			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(s.bodyTime))
-		}
 		defer func() {
 			s.recovered(answer, r, recover())
 			s.log(r, x, answer, time.Since(started))

@@ -1,40 +1,14 @@
 package handlers
 
 import (
-	"errors"
 	"fmt"
-	"io"
-	"net"
-	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"countersign/action"
 	"countersign/approvals"
 	"countersign/people"
 )
-
-// A body that never comes ends the connection, whoever sends it and wherever to.
-func TestABodyThatNeverComesHoldsNothing(t *testing.T) {
-	e := newEnv(t)
-	server, inner := e.open(e.Console)
-	inner.bodyTime = 100 * time.Millisecond
-	for _, path := range []string{"/v1/actions", "/nope", "/login", "/healthz"} {
-		conn, err := net.Dial("tcp", server.Listener.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer conn.Close()
-		fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n", path)
-		if err := conn.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := io.ReadAll(conn); errors.Is(err, os.ErrDeadlineExceeded) {
-			t.Errorf("POST %s: the connection is still held", path)
-		}
-	}
-}
 
 // One large proposal costs its row no more than it must.
 func TestAPayloadOfManyFieldsIsShownInParts(t *testing.T) {

@@ -80,7 +80,6 @@ type server struct {
 	failures  *httprate.RateLimiter // of API keys that are not known
 	waiting   seats                 // of requests that wait
 	looking   looking               // who has which action open
-	bodyTime  time.Duration         // for a body to arrive
 	filePage  int                   // rows of a file that are read at a time
 	fileMost  int                   // requests in one file of the history
 	openapi   []byte
@@ -96,7 +95,6 @@ const (
 	maxFailedKeys      = 300  // per address and minute
 	maxHeaderIDBytes   = 64
 	ordinaryTime       = 30 * time.Second // to answer what does not wait
-	bodyTime           = 20 * time.Second // of it, for a body to arrive
 	writeTime          = 30 * time.Second // for an answer to be taken
 	maxWait            = 60 * time.Second // of one long poll
 	reread             = 500 * time.Millisecond
@@ -108,7 +106,8 @@ const (
 	strictTransportAge = "max-age=31536000"
 )
 
-// New returns the console's handler.
+// New returns the console's handler. Whoever serves it bounds the time that
+// headers and bodies have to arrive.
 func New(cfg Config) (http.Handler, error) {
 	table := routes()
 	if cfg.Demo != nil {
@@ -128,7 +127,7 @@ func newServer(cfg Config, table []route) (*server, error) {
 	}
 	cfg.PublicURL = strings.TrimRight(cfg.PublicURL, "/")
 	s := &server{Config: cfg, catalogue: cfg.Approvals.Catalogue(), base: base, secure: base.Scheme == "https",
-		origins: http.NewCrossOriginProtection(), bodyTime: bodyTime, filePage: filePage, fileMost: fileMost,
+		origins: http.NewCrossOriginProtection(), filePage: filePage, fileMost: fileMost,
 		failures: httprate.NewRateLimiter(maxFailedKeys, time.Minute, httprate.WithResponseHeaders(httprate.ResponseHeaders{}))}
 	if cfg.Traces == nil {
 		cfg.Traces = noop.NewTracerProvider()

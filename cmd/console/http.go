@@ -16,6 +16,7 @@ import (
 // How patient the servers are.
 const (
 	headerPatience = 10 * time.Second // for a request's header
+	bodyPatience   = 20 * time.Second // for its body
 	answerPatience = 2 * time.Minute  // for an answer, where a handler sets no other time
 	idlePatience   = 2 * time.Minute  // between requests
 	drainPatience  = 15 * time.Second // for what runs when we stop
@@ -44,7 +45,7 @@ type httpServer struct {
 // server is about to stop: it ends what waits on purpose, such as long polls.
 func startHTTP(ln net.Listener, h http.Handler, secure *tls.Config, log *slog.Logger, stopping func()) *httpServer {
 	s := &httpServer{failed: make(chan error, 1), srv: &http.Server{
-		Handler:           h,
+		Handler:           inTime(h),
 		ReadHeaderTimeout: headerPatience,
 		WriteTimeout:      answerPatience,
 		IdleTimeout:       idlePatience,
@@ -62,6 +63,18 @@ func startHTTP(ln net.Listener, h http.Handler, secure *tls.Config, log *slog.Lo
 		}
 	}()
 	return s
+}
+
+// inTime ends a request whose body, wanted or not, does not come soon: nobody
+// has to be known to begin one. Once it is there, the answer may take its time.
+func inTime(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.ContentLength != 0 {
+			// Every connection of these servers has deadlines.
+			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyPatience))
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 func (s *httpServer) serve(ln net.Listener) error {
