@@ -96,14 +96,14 @@ func (s *httpServer) stop() error {
 
 // readTLS reads a certificate, nil where there is none. The files are read
 // again when they change, so that a renewed certificate needs no restart.
-func readTLS(cert, key string) (*tls.Config, error) {
+func readTLS(cert, key string, log *slog.Logger) (*tls.Config, error) {
 	if (cert == "") != (key == "") {
 		return nil, usage("--tls-cert and --tls-key go together")
 	}
 	if cert == "" {
 		return nil, nil
 	}
-	pair := &keyPair{certFile: cert, keyFile: key}
+	pair := &keyPair{certFile: cert, keyFile: key, log: log}
 	if _, err := pair.current(nil); err != nil {
 		return nil, err
 	}
@@ -115,6 +115,7 @@ const keyPairAge = time.Minute
 
 type keyPair struct {
 	certFile, keyFile string
+	log               *slog.Logger
 
 	mu   sync.Mutex
 	pair *tls.Certificate
@@ -129,11 +130,13 @@ func (k *keyPair) current(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	}
 	fresh, err := tls.LoadX509KeyPair(k.certFile, k.keyFile)
 	k.read = time.Now()
-	if err == nil {
+	switch {
+	case err == nil:
 		k.pair = &fresh
-	}
-	if k.pair == nil {
+	case k.pair == nil:
 		return nil, fmt.Errorf("reading the TLS certificate: %w", err)
+	default: // one that is being replaced right now does not stop the server
+		k.log.Warn("the TLS certificate cannot be read again: the one read before is served until it ends", "ends", k.pair.Leaf.NotAfter, "error", err)
 	}
-	return k.pair, nil // one that is being replaced right now does not stop the server
+	return k.pair, nil
 }

@@ -44,7 +44,7 @@ func (c *call) mcpFlags() (f mcpFlags, err error) {
 	if f.log, err = logger(); err != nil {
 		return f, err
 	}
-	if f.secure, err = readTLS(*cert, *certKey); err != nil {
+	if f.secure, err = readTLS(*cert, *certKey, f.log); err != nil {
 		return f, err
 	}
 	f.options = mcpserver.Options{Entry: *entry, ActorID: *actor, Version: productVersion(), Logger: f.log}

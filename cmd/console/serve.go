@@ -43,7 +43,7 @@ func serve(ctx context.Context, c *call) (err error) {
 	if err != nil {
 		return err
 	}
-	secure, err := readTLS(f.cert, f.key)
+	secure, err := readTLS(f.cert, f.key, f.log)
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
+	"log/slog"
 	"math/big"
 	"net"
 	"net/http"
@@ -71,7 +72,8 @@ func TestServeTLS(t *testing.T) {
 func TestRenewedCertificateIsRead(t *testing.T) {
 	dir := t.TempDir()
 	cert, key, _ := certificate(t, dir, 1)
-	pair := &keyPair{certFile: cert, keyFile: key}
+	var said output
+	pair := &keyPair{certFile: cert, keyFile: key, log: slog.New(slog.NewTextHandler(&said, nil))}
 	serial := func() int64 {
 		t.Helper()
 		pair.read = time.Time{} // it is a minute later
@@ -88,10 +90,16 @@ func TestRenewedCertificateIsRead(t *testing.T) {
 	if got := serial(); got != 2 {
 		t.Errorf("after renewing, serial number %d", got)
 	}
+	if said.String() != "" {
+		t.Errorf("of certificates that can be read it says %s", said.String())
+	}
 	if err := os.WriteFile(cert, []byte("half"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if got := serial(); got != 2 {
 		t.Errorf("while being replaced, serial number %d", got)
+	}
+	if text := said.String(); !strings.Contains(text, "level=WARN") || !strings.Contains(text, "certificate cannot be read") || !strings.Contains(text, "ends=") {
+		t.Errorf("of one that cannot be read it says %q", text)
 	}
 }
