@@ -117,5 +117,5 @@ func TestAFileIsWholeOrSaysThatItIsNot(t *testing.T) {
 	first := b.open("/history?tool=" + stage.SetPrice)
 	files := `href="/history.csv?tool=` + stage.SetPrice + `"`
 	first.holds(files, `href="/history.jsonl?tool=`+stage.SetPrice+`"`)
-	b.open("/history?"+url.Values{"tool": {stage.SetPrice}, "after": {ids[3]}}.Encode()).holds(ids[4], files).lacks(ids[3]+"<")
+	b.open("/history?"+url.Values{"tool": {stage.SetPrice}, "after": {ids[3]}}.Encode()).holds(ids[4], files).lacks(ids[3] + "<")
 }
