@@ -28,10 +28,10 @@ func taskRoutes(proposer access) []route {
 			about:   "Open a task: a group of actions under one budget. Proposals name it as task_id. A limit that is reached pauses it.",
 			refuses: changing(action.MissingIdempotencyKey, action.IdempotencyKeyReused)}},
 		{get, "/v1/tasks/{task}", "getTask", everyKey(), (*server).getTask, 0, &call{status: 200, answer: api.Task{}, query: langParam(),
-			about: "A task: what is used of its budget and, once it has stopped, what is done, what is not, what is not known, and what may be said.", refuses: refuses(action.NotFound)}},
+			about: "A task: what is used of its budget and, once it has stopped, what is done, what is not, what is not known, and what may be said."}},
 		{post, "/v1/tasks/{task}/spend", "spend", proposer, (*server).spend, 0, &call{status: 201, body: api.Spend{}, answer: api.Task{},
 			about:   "Ask for a round of the program's loop, and tell what it has cost so far. Refused when a limit is reached: then the loop stops.",
-			refuses: changing(action.NotFound, action.IdempotencyKeyInUse, action.BudgetExhausted, action.WrongState)}},
+			refuses: changing(action.IdempotencyKeyInUse, action.BudgetExhausted, action.WrongState)}},
 	}
 }
 

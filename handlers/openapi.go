@@ -129,7 +129,7 @@ func refusalsOf(rt route) []kind {
 	if len(rt.who.keys) > 0 {
 		codes = append(codes, action.Unauthorized, action.Forbidden, action.RateLimited, action.OutcomeUnknown)
 	}
-	if slices.ContainsFunc([]string{"{id}", "{ref}", "{run}"}, func(part string) bool { return strings.Contains(rt.pattern, part) }) {
+	if slices.ContainsFunc([]string{"{id}", "{ref}", "{case}", "{run}", "{task}"}, func(part string) bool { return strings.Contains(rt.pattern, part) }) {
 		codes = append(codes, action.NotFound)
 	}
 	codes = append(codes, action.Malformed, action.InvalidArgument, action.Internal)

@@ -54,11 +54,12 @@ func clean(s string) string { return strings.ReplaceAll(strings.ToValidUTF8(s, "
 func queueCursor(text string) approvals.QueueCursor {
 	raw, err := base64.RawURLEncoding.DecodeString(text)
 	at, id, ok := strings.Cut(string(raw), " ")
-	nanos, err2 := strconv.ParseInt(at, 10, 64)
-	if err != nil || err2 != nil || !ok || !action.ValidID("act", id) {
+	micros, err2 := strconv.ParseInt(at, 10, 64)
+	expires := time.UnixMicro(micros).UTC()
+	if err != nil || err2 != nil || !ok || expires.Year() < 1 || expires.Year() > 9999 || !action.ValidID("act", id) {
 		return approvals.QueueCursor{}
 	}
-	return approvals.QueueCursor{ExpiresAt: time.UnixMicro(nanos).UTC(), ID: id}
+	return approvals.QueueCursor{ExpiresAt: expires, ID: id}
 }
 
 func queueCursorText(c approvals.QueueCursor) string {

@@ -49,6 +49,10 @@ func checkAddress(r *http.Request, rt route) error {
 		return noTask()
 	}
 	if strings.Contains(rt.pattern, "{name}") && !toolName(parameter(r, "name")) {
+		if rt.method == put {
+			return action.Refuse(action.InvalidArgument, "No tool can have the name that the address says.").
+				At("/name", "must be 1 to 128 ASCII letters, digits, underscores, dots and hyphens")
+		}
 		return noTool(parameter(r, "name"))
 	}
 	if rt.call == nil {

@@ -17,7 +17,7 @@ type handler = func(s *server, w http.ResponseWriter, r *http.Request, c caller)
 // route is one line of the table.
 type route struct {
 	method  string
-	pattern string // as chi reads it; {id}, {ref} and {name} are checked before the handler runs
+	pattern string // as chi reads it; {id}, {case}, {run}, {task} and {name} are checked before the handler runs
 	name    string // of its own; the operation's id in the OpenAPI document
 	who     access
 	handle  handler
