@@ -55,10 +55,20 @@ func (e *env) serve(c *stage.Console) *httptest.Server {
 
 func (e *env) open(c *stage.Console) (*httptest.Server, *server) {
 	e.T.Helper()
+	return e.openWith(c, nil)
+}
+
+// openWith is open with a demo's company beside it, or nil.
+func (e *env) openWith(c *stage.Console, demo Demo) (*httptest.Server, *server) {
+	e.T.Helper()
+	served := routes()
+	if demo != nil {
+		served = append(served, demoRoutes()...)
+	}
 	listening := httptest.NewUnstartedServer(nil)
 	inner, err := newServer(Config{Log: slog.New(slog.NewJSONHandler(e.log, nil)), Approvals: c.Approvals, Triage: c.Triage, Cases: c.Cases, Callbacks: c.Callbacks, Reconcile: c.Reconciler, People: c.People,
 		Sessions: people.NewSessions(c.DB, false), Reads: c.DB, Pages: c.DB, CaseReads: c.DB, RunReads: c.DB, TaskReads: c.DB, Overview: c.DB, Directory: c.DB, Stops: c.DB, Ready: c.DB.Ping, Stopping: e.stopping,
-		PublicURL: "http://" + listening.Listener.Addr().String()}, routes())
+		Demo: demo, PublicURL: "http://" + listening.Listener.Addr().String()}, served)
 	if err != nil {
 		e.T.Fatal(err)
 	}

@@ -62,6 +62,11 @@ func (p *Person) Admin() bool {
 	return false
 }
 
+// Plays reports whether the person may make things happen in a demo's company.
+func (p *Person) Plays() bool {
+	return p != nil && slices.ContainsFunc(p.Roles, func(r string) bool { return r == "support" || r == "ops" || r == "admin" })
+}
+
 // Reconciles reports whether what was compared with business systems is shown to
 // the person.
 func (p *Person) Reconciles() bool {
