@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"countersign/action"
 	"countersign/approvals"
@@ -229,7 +230,7 @@ func (b *bench) browser() *http.Client {
 // page is a page as somebody sees it who has just signed in, in English.
 func (b *bench) page(p people.Person, path string) string {
 	b.T.Helper()
-	secret, err := b.People.NewLink(b.T.Context(), stage.System(action.NewID("req")), p.ID, long)
+	secret, err := b.People.NewLink(b.T.Context(), stage.System(action.NewID("req")), p.ID, time.Hour)
 	b.must(err)
 	client := b.browser()
 	for _, step := range []struct{ method, path string }{{http.MethodPost, "/login/" + secret}, {http.MethodGet, path}} {

@@ -3,6 +3,7 @@ package execution_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"io/fs"
 	"log/slog"
@@ -10,6 +11,8 @@ import (
 	"net/http/httptest"
 	"os"
 	"path"
+	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -28,9 +31,6 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(storetest.Run(m)) }
 
-// patience bounds what a test waits for.
-const patience = time.Minute
-
 // bench is a console and a shop, both real, with a place for faults in front of
 // the console.
 type bench struct {
@@ -40,6 +40,7 @@ type bench struct {
 	tokens  sandbox.Tokens
 	console *httptest.Server
 	key     string
+	pace    int // of short times; 1 where none are over
 
 	mu     sync.Mutex
 	faults map[string]fault // by the last part of the path
@@ -48,9 +49,12 @@ type bench struct {
 // fault stands in for the console's answer to a call.
 type fault func(w http.ResponseWriter, r *http.Request, serve http.HandlerFunc)
 
-func newBench(t *testing.T) *bench {
+func newBench(t testing.TB) *bench {
 	t.Helper()
-	b := &bench{Stage: stage.New(t, storetest.New(t)), faults: map[string]fault{}}
+	b := &bench{Stage: stage.New(t, storetest.New(t)), pace: 1, faults: map[string]fault{}}
+	if try, ok := t.(*trial); ok {
+		b.pace = try.pace
+	}
 	b.openShop(storetest.Owner(b.DSN))
 	_, key, err := b.People.CreateKey(t.Context(), stage.System(action.NewID("req")), b.Executor.ID, 0)
 	b.must(err)
@@ -168,7 +172,7 @@ func (b *bench) get(id string) action.Action {
 // await waits until an action is as wanted.
 func (b *bench) await(id, what string, wanted func(action.Action) bool) action.Action {
 	b.T.Helper()
-	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(b.patience()); ; time.Sleep(5 * time.Millisecond) {
 		a := b.get(id)
 		if wanted(a) {
 			return a
@@ -206,7 +210,19 @@ func (b *bench) shopDo(method, path, token, body string, header ...string) strin
 	return string(text)
 }
 
-func (b *bench) arm(fault string) { b.shopDo("POST", "/faults", b.tokens.Control, fault) }
+// arm makes the shop fail at something; what it delays is delayed at the test's pace.
+func (b *bench) arm(fault string) {
+	b.T.Helper()
+	const longest = 30_000 // that the shop takes
+	fault = delays.ReplaceAllStringFunc(fault, func(delay string) string {
+		ms, err := strconv.Atoi(strings.TrimPrefix(delay, `"delay_ms":`))
+		b.must(err)
+		return fmt.Sprintf(`"delay_ms":%d`, min(b.pace*ms, longest))
+	})
+	b.shopDo("POST", "/faults", b.tokens.Control, fault)
+}
+
+var delays = regexp.MustCompile(`"delay_ms":[0-9]+`)
 
 // product reads what the catalogue holds.
 func (b *bench) product(id string) (price float64, version int) {

@@ -144,7 +144,7 @@ func (b *bench) came(c *crash) {
 	b.T.Helper()
 	select {
 	case <-c.happened:
-	case <-time.After(long):
+	case <-time.After(b.patience()):
 		b.T.Fatalf("%s: it never came to that: %s", c.name, story(b.get(c.action.ID)))
 	}
 }
@@ -174,32 +174,37 @@ func crashes() []*crash {
 // An executor that is killed between any two steps, and started again, finds
 // out first: nothing takes effect twice, and what is said in the end is true.
 func TestKilledBetweenAnyTwoStepsNothingIsDoneTwice(t *testing.T) {
-	b := newBench(t)
-	b.sweeping()
-	all := crashes()
-	b.full("KILL", len(all))
-	for i, c := range all {
-		tool := fmt.Sprintf("refunds.crash_%d", i)
-		b.hurried(tool)
-		c.order = fmt.Sprintf("KILL-%06d", i+1)
-		c.action = b.approved(tool, c.order)
-		if c.fault != "" {
-			b.arm(`{"object":"` + c.order + `",` + c.fault + `}`)
+	paced(t, func(t *trial) {
+		b := newBench(t)
+		b.sweeping()
+		all := crashes()
+		b.full("KILL", len(all))
+		for i, c := range all {
+			tool := fmt.Sprintf("refunds.crash_%d", i)
+			b.hurried(tool)
+			c.order = fmt.Sprintf("KILL-%06d", i+1)
+			c.action = b.approved(tool, c.order)
+			if c.fault != "" {
+				b.arm(`{"object":"` + c.order + `",` + c.fault + `}`)
+			}
 		}
-	}
-	b.killed(all, b.process)
-	for _, c := range all {
-		a := b.ends(c.action.ID, c.end)
-		if got := b.refunded(c.order); got != c.paid {
-			t.Errorf("%s: %v was paid: %s", c.name, got, story(a))
+		b.killed(all, b.process)
+		for _, c := range all {
+			a := b.ends(c.action.ID, c.end)
+			if got := b.refunded(c.order); got != c.paid {
+				t.Errorf("%s: %v was paid: %s", c.name, got, story(a))
+			}
+			if n := b.executions("refunds", a.ExecutionKey); float64(n)*10 != c.paid {
+				t.Errorf("%s: done %d times", c.name, n)
+			}
+			if n := b.executions("refunds", a.ExecutionKey); n > 1 {
+				b.never("%s: done %d times", c.name, n)
+			}
+			if len(a.Attempts) != c.attempts || b.sent(a.ExecutionKey) > c.attempts {
+				t.Errorf("%s: %d attempts, %d sent: %s", c.name, len(a.Attempts), b.sent(a.ExecutionKey), story(a))
+			}
 		}
-		if n := b.executions("refunds", a.ExecutionKey); float64(n)*10 != c.paid {
-			t.Errorf("%s: done %d times", c.name, n)
-		}
-		if len(a.Attempts) != c.attempts || b.sent(a.ExecutionKey) > c.attempts {
-			t.Errorf("%s: %d attempts, %d sent: %s", c.name, len(a.Attempts), b.sent(a.ExecutionKey), story(a))
-		}
-	}
+	})
 }
 
 // killed has each action carried out by an executor that is killed at its moment,

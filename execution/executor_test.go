@@ -224,15 +224,17 @@ func TestStopFinishesWhatWasSent(t *testing.T) {
 }
 
 func TestStopGivesBackWhatWasNotSent(t *testing.T) {
-	b := newBench(t)
-	b.arm(`{"system":"catalog","method":"GET","fault":"act-then-delay","delay_ms":700}`)
-	a := b.approve(b.propose(setPrice, actor, to105, "8"))
-	stop := b.start(b.config())
-	b.awaitState(a.ID, action.Executing)
-	b.must(stop())
-	if a = b.get(a.ID); a.State != action.Confirmed || len(a.Attempts) != 0 {
-		t.Errorf("stopped in %s with %d attempts", a.State, len(a.Attempts))
-	}
+	paced(t, func(t *trial) {
+		b := newBench(t)
+		b.arm(`{"system":"catalog","method":"GET","fault":"act-then-delay","delay_ms":700}`)
+		a := b.approve(b.propose(setPrice, actor, to105, "8"))
+		stop := b.start(b.config())
+		b.awaitState(a.ID, action.Executing)
+		b.must(stop())
+		if a = b.get(a.ID); a.State != action.Confirmed || len(a.Attempts) != 0 {
+			t.Errorf("stopped in %s with %d attempts", a.State, len(a.Attempts))
+		}
+	})
 }
 
 func TestOthersToolsAreLeftAlone(t *testing.T) {

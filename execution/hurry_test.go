@@ -14,11 +14,9 @@ import (
 	"countersign/execution/sandbox"
 )
 
-// long bounds what a test waits for that takes a lapsed lease and a fence.
-const long = time.Minute
-
 // hurried stores the refund contract under another name and with short times:
-// a second to answer, a lease of two, a fence of three. More may be replaced.
+// a second to answer, a lease of two, a fence of three, at the test's pace. More
+// may be replaced.
 func (b *bench) hurried(name string, replace ...string) {
 	b.T.Helper()
 	b.hurriedOf(refund, name, replace...)
@@ -28,10 +26,10 @@ func (b *bench) hurriedOf(tool, name string, replace ...string) {
 	b.T.Helper()
 	raw, err := fs.ReadFile(sandbox.Contracts(), tool+".yaml")
 	b.must(err)
-	pairs := append(replace, "name: "+tool, "name: "+name, "timeout: 10s", "timeout: 1s", "lease: 60s", "lease: 2s",
-		"fence_after: 60s", "fence_after: 3s") // what is told to be replaced goes first, and is not replaced again
+	pairs := append(replace, "name: "+tool, "name: "+name, "timeout: 10s", "timeout: "+b.at(time.Second).String(), "lease: 60s", "lease: "+b.at(2*time.Second).String(),
+		"fence_after: 60s", "fence_after: "+b.at(3*time.Second).String()) // what is told to be replaced goes first, and is not replaced again
 	if strings.Contains(string(raw), "window: 20s") { // it is read back
-		pairs = append(pairs, "window: 20s", "window: 3s")
+		pairs = append(pairs, "window: 20s", "window: "+b.at(3*time.Second).String())
 	}
 	for i := 0; i < len(pairs); i += 2 {
 		if !strings.Contains(string(raw), pairs[i]) {
@@ -107,13 +105,14 @@ func (b *bench) sent(key string) int {
 	return n
 }
 
-// ends waits until an action is in a state, however long leases and fences take.
+// ends waits until an action is in a state, however long leases and fences take,
+// or in one that it does not leave by itself.
 func (b *bench) ends(id string, s action.State) action.Action {
 	b.T.Helper()
-	for deadline := time.Now().Add(long); ; time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(b.patience()); ; time.Sleep(20 * time.Millisecond) {
 		if a := b.get(id); a.State == s {
 			return a
-		} else if time.Now().After(deadline) {
+		} else if time.Now().After(deadline) || a.State.In(action.Applied, action.Failed, action.Conflict) {
 			b.T.Fatalf("it never is %s: %s", s, story(a))
 		}
 	}
@@ -122,7 +121,7 @@ func (b *bench) ends(id string, s action.State) action.Action {
 // eventually waits until something holds.
 func (b *bench) eventually(what string, holds func() bool) {
 	b.T.Helper()
-	for deadline := time.Now().Add(long); !holds(); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(b.patience()); !holds(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			b.T.Fatalf("waited in vain for %s", what)
 		}
@@ -145,7 +144,7 @@ func story(a action.Action) string {
 // gateway holds calls back until it is opened.
 type gateway struct{ open chan struct{} }
 
-func newGateway(t *testing.T) (g gateway, open func()) {
+func newGateway(t testing.TB) (g gateway, open func()) {
 	g = gateway{make(chan struct{})}
 	opened := false
 	open = func() {

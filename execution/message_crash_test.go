@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"testing"
+	"time"
 
 	"countersign/action"
 )
@@ -40,52 +41,54 @@ func sendings() []*sending {
 // no more than what is known.
 func TestC7_KilledAtAnyOfFivePoints(t *testing.T) {
 	t.Parallel()
-	b := newBench(t)
-	b.sweeping()
-	all := sendings()
-	var crashes []*crash
-	for i, s := range all {
-		b.stage7(s, i)
-		crashes = append(crashes, s.crash)
-	}
-	b.crashing(crashes)
-	rivals := map[string]func(){}
-	for _, s := range all {
-		if s.rival {
-			rivals[s.action.ID] = b.rival("u-a", s.id, s.id, "公告")
+	paced(t, func(t *trial) {
+		b := newBench(t)
+		b.sweeping()
+		all := sendings()
+		var crashes []*crash
+		for i, s := range all {
+			b.stage7(s, i)
+			crashes = append(crashes, s.crash)
 		}
-	}
-	b.meanwhile(rivals)
-	for _, s := range all {
-		s.starts(b.process(s.action.Tool))
-		if s.late {
-			b.eventually(s.name, func() bool { _, taken := b.writes(s.id); return taken == 1 })
-			s.happens()
+		b.crashing(crashes)
+		rivals := map[string]func(){}
+		for _, s := range all {
+			if s.rival {
+				rivals[s.action.ID] = b.rival("u-a", s.id, s.id, "公告")
+			}
 		}
-	}
-	for _, s := range all {
-		b.came(s.crash)
-		if a := b.get(s.action.ID); s.unasked && a.State != action.Proposed {
-			t.Errorf("%s: nobody has approved, and it is %s", s.name, a.State)
-		} else if s.unasked {
-			b.approve(a) // the proposal outlived the process
+		b.meanwhile(rivals)
+		for _, s := range all {
+			s.starts(b.process(s.action.Tool))
+			if s.late {
+				b.eventually(s.name, func() bool { _, taken := b.writes(s.id); return taken == 1 })
+				s.happens()
+			}
 		}
-	}
-	b.process("messages.*")
-	for _, s := range all {
-		a := b.ends(s.action.ID, s.end)
-		if s.end == action.ResultUnknown {
-			a = b.await(a.ID, "asked in vain", action.Action.Exhausted)
+		for _, s := range all {
+			b.came(s.crash)
+			if a := b.get(s.action.ID); s.unasked && a.State != action.Proposed {
+				t.Errorf("%s: nobody has approved, and it is %s", s.name, a.State)
+			} else if s.unasked {
+				b.approve(a) // the proposal outlived the process
+			}
 		}
-		b.stands(a, s.end, s.level)
-		theirs := map[bool]int{true: 1}[s.rival]
-		if requests, taken := b.writes(s.id); requests != s.requests+theirs || taken != s.taken+theirs {
-			t.Errorf("%s: %d requests, %d taken into memory: %s", s.name, requests, taken, story(a))
+		b.process("messages.*")
+		for _, s := range all {
+			a := b.ends(s.action.ID, s.end)
+			if s.end == action.ResultUnknown {
+				a = b.await(a.ID, "asked in vain", action.Action.Exhausted)
+			}
+			b.stands(a, s.end, s.level)
+			theirs := map[bool]int{true: 1}[s.rival]
+			if requests, taken := b.writes(s.id); requests != s.requests+theirs || taken != s.taken+theirs {
+				t.Errorf("%s: %d requests, %d taken into memory: %s", s.name, requests, taken, story(a))
+			}
+			if len(a.Attempts) != 1 || (s.end == action.ResultUnknown) != (a.CaseID() != "") {
+				t.Errorf("%s: %d attempts, case %q", s.name, len(a.Attempts), a.CaseID())
+			}
 		}
-		if len(a.Attempts) != 1 || (s.end == action.ResultUnknown) != (a.CaseID() != "") {
-			t.Errorf("%s: %d attempts, case %q", s.name, len(a.Attempts), a.CaseID())
-		}
-	}
+	})
 }
 
 // stage7 makes a conversation, a contract and an action for one of them.
@@ -95,7 +98,7 @@ func (b *bench) stage7(s *sending, i int) {
 	b.member(s.id, "u-a", true)
 	var times []string
 	if s.late {
-		times = []string{"timeout: 10s", "timeout: 9s", "lease: 60s", "lease: 10s"}
+		times = []string{"timeout: 10s", "timeout: " + b.at(9*time.Second).String(), "lease: 60s", "lease: " + b.at(10*time.Second).String()}
 		b.arm(`{"system":"messages","key":"` + s.id + `","fault":"act-then-delay","delay_ms":20000}`)
 	}
 	b.hurriedOf(sendTool, tool, times...)

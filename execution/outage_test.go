@@ -80,7 +80,7 @@ func TestE4_NothingIsClaimedWhileASystemIsAway(t *testing.T) {
 	config.BreakAfter, config.ProbeAfter = 2, 50*time.Millisecond
 	stop := b.start(config)
 	reads := func() int { return len(b.calls("system=refunds")) }
-	for deadline := time.Now().Add(patience); reads() < 6; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(b.patience()); reads() < 6; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("the desk was looked for %d times", reads())
 		}

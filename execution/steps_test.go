@@ -79,38 +79,42 @@ func stepsOf(a action.Action) string {
 // under its own key, and only the notice is sent again, if at all.
 func TestB8_OnlyTheMissingStepIsSentAgain(t *testing.T) {
 	t.Parallel()
-	b := newBench(t)
-	b.sweeping()
-	b.hurriedOf(inSteps, stepped, "failed: [FAILED] } }", "failed: [FAILED], not_executed: [NOT_FOUND] } }")
-	all := []stepwise{
-		{name: "no fault", product: "SKU-4411", price: 105, version: "8", notices: 1},
-		{name: "the request is lost", product: "SKU-4412", price: 155, version: "5", fault: `"fault":"lost-request"`, notices: 2},
-		{name: "the answer is lost", product: "SKU-4420", price: 655, version: "9", fault: `"fault":"act-then-reset"`, notices: 1},
-		{name: "out of order", product: "SKU-4431", price: 133, version: "4", fault: `"fault":"error-before","status":503`, notices: 2},
-		{name: "too many requests", product: "SKU-4432", price: 80, version: "6", fault: `"fault":"error-before","status":429`, notices: 2},
-	}
-	for i, s := range all {
-		all[i].action = b.change(stepped, s)
-	}
-	b.arm(`{"system":"catalog","method":"POST","object":"SKU-4440","fault":"lie"}`)
-	lie := b.change(stepped, stepwise{product: "SKU-4440", price: 42, version: "7"})
-	b.start(b.config())
-	for _, s := range all {
-		b.changedOnce(s, b.ends(s.action.ID, action.Applied), 1, s.notices)
-	}
-	// Nobody is told of a price that is not there.
-	lie = b.ends(lie.ID, action.ResultUnknown)
-	if n := b.written(action.StepKey(lie.ExecutionKey, "notify")); n != 0 || lie.Case.Why != action.WhyMismatch || stepsOf(lie) != "price unknown, notify not_done" {
-		t.Errorf("%d notices, %+v, %s: %s", n, lie.Case, stepsOf(lie), story(lie))
-	}
+	paced(t, func(t *trial) {
+		b := newBench(t)
+		b.sweeping()
+		b.hurriedOf(inSteps, stepped, "failed: [FAILED] } }", "failed: [FAILED], not_executed: [NOT_FOUND] } }")
+		all := []stepwise{
+			{name: "no fault", product: "SKU-4411", price: 105, version: "8", notices: 1},
+			{name: "the request is lost", product: "SKU-4412", price: 155, version: "5", fault: `"fault":"lost-request"`, notices: 2},
+			{name: "the answer is lost", product: "SKU-4420", price: 655, version: "9", fault: `"fault":"act-then-reset"`, notices: 1},
+			{name: "out of order", product: "SKU-4431", price: 133, version: "4", fault: `"fault":"error-before","status":503`, notices: 2},
+			{name: "too many requests", product: "SKU-4432", price: 80, version: "6", fault: `"fault":"error-before","status":429`, notices: 2},
+		}
+		for i, s := range all {
+			all[i].action = b.change(stepped, s)
+		}
+		b.arm(`{"system":"catalog","method":"POST","object":"SKU-4440","fault":"lie"}`)
+		lie := b.change(stepped, stepwise{product: "SKU-4440", price: 42, version: "7"})
+		b.start(b.config())
+		for _, s := range all {
+			b.changedOnce(s, b.ends(s.action.ID, action.Applied), 1, s.notices)
+		}
+		// Nobody is told of a price that is not there.
+		lie = b.ends(lie.ID, action.ResultUnknown)
+		if n := b.written(action.StepKey(lie.ExecutionKey, "notify")); n != 0 || lie.Case.Why != action.WhyMismatch || stepsOf(lie) != "price unknown, notify not_done" {
+			t.Errorf("%d notices, %+v, %s: %s", n, lie.Case, stepsOf(lie), story(lie))
+		}
+	})
 }
 
 // An executor that is killed between any two steps, and started again, finds out
 // first, and then takes only the step that is missing.
 func TestKilledBetweenStepsOnlyTheMissingOneIsTaken(t *testing.T) {
 	t.Parallel()
-	b := newBench(t)
-	b.killedBetweenSteps(b.process)
+	paced(t, func(t *trial) {
+		b := newBench(t)
+		b.killedBetweenSteps(b.process)
+	})
 }
 
 func (b *bench) killedBetweenSteps(start func(tool string) *process) {

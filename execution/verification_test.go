@@ -184,43 +184,43 @@ func TestB11_ToolsThatWrite(t *testing.T) {
 // nothing done twice.
 func TestB11_WritesThatTimedOut(t *testing.T) {
 	t.Parallel()
-	b := newBench(t)
-	b.sweeping()
-	b.hurriedOf(setPrice, "catalog.hurried")
-	b.start(b.config())
-	run := func(product, version, fault string) action.Action {
-		b.arm(`{"system":"catalog","object":"` + product + `",` + fault + `}`)
-		return b.approve(b.propose("catalog.hurried", actor, `{"product_id":"`+product+`","new_price":20}`, version))
-	}
-	done := run("SKU-4413", "3", `"fault":"act-then-delay","delay_ms":3000`)
-	not := run("SKU-4425", "2", `"fault":"delay-then-act","delay_ms":2500`)
-	b.await(not.ID, "attempted", func(a action.Action) bool { return len(a.Attempts) == 1 })
-	b.shopDo(http.MethodPut, "/catalog/products/SKU-4425", b.tokens.Control, `{"status":"discontinued"}`)
-	b.arm(`{"system":"refunds","object":"10078","fault":"lost-request"}`)
-	lost := b.approve(b.propose(refund, actor, `{"order_id":"10078","amount":10,"reason":"late"}`, ""))
-	for name, want := range map[string]struct {
-		id       string
-		state    action.State
-		attempts int
-		system   string
-		times    int
-	}{
-		"done after the time":     {done.ID, action.Applied, 1, "catalog", 1},
-		"not done after the time": {not.ID, action.Failed, 1, "catalog", 0},
-		"went on":                 {lost.ID, action.Applied, 2, "refunds", 1},
-	} {
-		t.Run(name, func(t *testing.T) {
+	paced(t, func(t *trial) {
+		b := newBench(t)
+		b.sweeping()
+		b.hurriedOf(setPrice, "catalog.hurried")
+		b.start(b.config())
+		run := func(product, version, fault string) action.Action {
+			b.arm(`{"system":"catalog","object":"` + product + `",` + fault + `}`)
+			return b.approve(b.propose("catalog.hurried", actor, `{"product_id":"`+product+`","new_price":20}`, version))
+		}
+		done := run("SKU-4413", "3", `"fault":"act-then-delay","delay_ms":3000`)
+		not := run("SKU-4425", "2", `"fault":"delay-then-act","delay_ms":2500`)
+		b.await(not.ID, "attempted", func(a action.Action) bool { return len(a.Attempts) == 1 })
+		b.shopDo(http.MethodPut, "/catalog/products/SKU-4425", b.tokens.Control, `{"status":"discontinued"}`)
+		b.arm(`{"system":"refunds","object":"10078","fault":"lost-request"}`)
+		lost := b.approve(b.propose(refund, actor, `{"order_id":"10078","amount":10,"reason":"late"}`, ""))
+		for name, want := range map[string]struct {
+			id       string
+			state    action.State
+			attempts int
+			system   string
+			times    int
+		}{
+			"done after the time":     {done.ID, action.Applied, 1, "catalog", 1},
+			"not done after the time": {not.ID, action.Failed, 1, "catalog", 0},
+			"went on":                 {lost.ID, action.Applied, 2, "refunds", 1},
+		} {
 			a := b.ends(want.id, want.state)
 			if n := b.executions(want.system, a.ExecutionKey); n != want.times || len(a.Attempts) != want.attempts {
-				t.Errorf("done %d times in %d attempts: %s", n, len(a.Attempts), story(a))
+				t.Errorf("%s: done %d times in %d attempts: %s", name, n, len(a.Attempts), story(a))
 			}
 			if len(a.Attempts) == 2 && a.Attempts[0].Fingerprint != a.Attempts[1].Fingerprint {
-				t.Errorf("went on with something else: %+v", a.Attempts)
+				t.Errorf("%s with something else: %+v", name, a.Attempts)
 			}
 			text, err := json.Marshal(a.Receipts)
 			if err != nil || want.state == action.Failed && strings.Contains(string(text), `"outcome":"SUCCESS"`) {
-				t.Errorf("receipts %s", text)
+				t.Errorf("%s: receipts %s", name, text)
 			}
-		})
-	}
+		}
+	})
 }
