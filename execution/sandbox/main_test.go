@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -174,10 +175,23 @@ func (r reply) wantField(t testing.TB, name string, value any) {
 	}
 }
 
-// eventually polls until ok, or fails after half a minute.
+// delayed tries something that has to be looked at while a delay lasts, which is a
+// parameter of a fault. On a busy machine the look can come too late: then it is
+// tried with a longer one, on a shop of its own.
+func delayed(t *testing.T, ms int, inTime func(s shop, delay string) bool) {
+	t.Helper()
+	for _, ms := range []int{ms, 4 * ms, 30_000} {
+		if inTime(open(t), fmt.Sprintf("; delay_ms=%d", ms)) {
+			return
+		}
+	}
+	t.Error("the delay was always over before anybody looked")
+}
+
+// eventually polls until ok, or fails after some minutes.
 func eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !ok(); {
+	for deadline := time.Now().Add(3 * time.Minute); !ok(); {
 		if time.Now().After(deadline) {
 			t.Fatalf("never: %s", what)
 		}
