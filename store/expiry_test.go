@@ -203,26 +203,39 @@ func TestALoopIsTakenOverWhenItsHolderIsGone(t *testing.T) {
 		must(t, db.QueryRow(holders).Scan(&pid, &n))
 		return pid, n
 	}
-	var running, most, runs atomic.Int64
-	work := func(context.Context) error {
+	var running, most, runs, last atomic.Int64
+	var between sync.RWMutex // held while a connection is cut, so that no work is under way
+	var cut [3]atomic.Bool   // a loop that was just about to work cannot know yet
+	work := func(i int) error {
+		between.RLock()
+		defer between.RUnlock()
+		runs.Add(1)
+		if cut[i].CompareAndSwap(true, false) {
+			return nil
+		}
+		last.Store(int64(i))
 		if n := running.Add(1); n > most.Load() {
 			most.Store(n)
 		}
 		defer running.Add(-1)
-		runs.Add(1)
 		return nil
 	}
 	ctx, stop := context.WithCancel(background())
 	defer stop()
 	var loops sync.WaitGroup
-	for range 3 {
+	for i := range cut {
 		c := s.Open(s.DSN, store.Options{MaxConns: 2})
-		loops.Go(func() { c.DB.Loop(ctx, slog.New(slog.DiscardHandler), "test", 5*time.Millisecond, work) })
+		loops.Go(func() {
+			c.DB.Loop(ctx, slog.New(slog.DiscardHandler), "test", 5*time.Millisecond, func(context.Context) error { return work(i) })
+		})
 	}
 	until(t, "a first holder", func() bool { _, n := holder(); return n == 1 && runs.Load() > 0 })
 	for range 3 {
 		first, _ := holder()
+		between.Lock()
+		cut[last.Load()].Store(true)
 		one[bool](t, db, `SELECT pg_terminate_backend($1)`, first)
+		between.Unlock()
 		until(t, "another holder", func() bool { pid, n := holder(); return n == 1 && pid != first })
 		before := runs.Load()
 		until(t, "its work", func() bool { return runs.Load() > before })

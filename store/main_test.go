@@ -53,7 +53,7 @@ func must(t *testing.T, err error) {
 }
 
 // patience bounds every wait for something that has to happen.
-const patience = time.Minute
+const patience = 3 * time.Minute
 
 // until waits for a condition.
 func until(t *testing.T, what string, holds func() bool) {

@@ -40,7 +40,7 @@ func newProxy(t *testing.T, dsn string) *proxy {
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	listener, err := net.Listen("unix", filepath.Join(dir, name))
 	must(t, err)
-	t.Cleanup(func() { listener.Close(); p.closeAll() })
+	t.Cleanup(func() { listener.Close(); p.set((*proxy).closeAll) })
 	q.Set("host", dir)
 	u.RawQuery = q.Encode()
 	p.DSN = u.String()

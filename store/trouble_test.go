@@ -62,7 +62,7 @@ func TestAReadOnlyDatabaseRefusesClearly(t *testing.T) {
 
 func TestASlowDatabaseRefusesInTime(t *testing.T) {
 	s := set(t)
-	brief := s.Open(s.DSN, store.Options{MaxConns: 2, StatementTimeout: 100 * time.Millisecond})
+	brief := s.Open(s.DSN, store.Options{MaxConns: 2, StatementTimeout: 200 * time.Millisecond})
 	db := owner(t, s)
 	for _, c := range commands() {
 		t.Run(c.name, func(t *testing.T) {
@@ -75,7 +75,8 @@ func TestASlowDatabaseRefusesInTime(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, err = run(brief)
-			s.Refused(err, action.OutcomeUnknown, "database")
+			s.Refused(err, action.OutcomeUnknown, "database", "") // it was told in time, or nothing was
+			until(t, "the end of its wait", func() bool { return waiting(t, db) == 0 })
 			must(t, tx.Rollback())
 			half(t, s, c, id)
 			first, err := run(s.Console)
@@ -88,7 +89,7 @@ func TestASlowDatabaseRefusesInTime(t *testing.T) {
 // All connections are taken: whoever asks is told in time, and nothing happens.
 func TestAnExhaustedPoolRefusesInTime(t *testing.T) {
 	s := set(t)
-	narrow := s.Open(s.DSN, store.Options{MaxConns: 1, StatementTimeout: 50 * time.Millisecond})
+	narrow := s.Open(s.DSN, store.Options{MaxConns: 1, StatementTimeout: 150 * time.Millisecond})
 	for _, c := range commands() {
 		t.Run(c.name, func(t *testing.T) {
 			s.T = t
