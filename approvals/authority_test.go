@@ -47,7 +47,7 @@ func TestReport13_AuthorityIsJudgedWhereTheDecisionIsWritten(t *testing.T) {
 			}
 			go func() { // once the decision waits for it
 				for waiting := 0; waiting == 0; time.Sleep(5 * time.Millisecond) {
-					if err := db.QueryRow(`SELECT count(*) FROM pg_locks WHERE NOT granted AND locktype = 'transactionid'`).Scan(&waiting); err != nil {
+					if err := db.QueryRow(`SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`).Scan(&waiting); err != nil {
 						t.Error(err)
 						break
 					}

@@ -23,7 +23,7 @@ import (
 )
 
 // patience bounds what a test waits for.
-const patience = 90 * time.Second
+const patience = 3 * time.Minute
 
 // shared is what every test uses: one browser, one demo. Each is started by the
 // first test that needs it, and ended by TestMain.
@@ -137,7 +137,7 @@ func (s *shared) startBrowser() (context.Context, error) {
 		return nil, err
 	}
 	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.DisableGPU,
-		chromedp.UserDataDir(filepath.Join(dir, "profile")), chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true),
+		chromedp.UserDataDir(filepath.Join(dir, "profile")), chromedp.WSURLReadTimeout(patience), chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true),
 		chromedp.Flag("lang", "en-US"))
 	allocator, _ := chromedp.NewExecAllocator(context.Background(), options...)
 	ctx, _ := chromedp.NewContext(allocator)

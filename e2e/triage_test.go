@@ -177,7 +177,7 @@ func TestAFileIsImportedWithAStaleItem(t *testing.T) {
 func TestSendingAgainAndNews(t *testing.T) {
 	t.Parallel()
 	c := orSkip(t, here.demo)
-	tool := c.desk(t, `{"timeout":"1s","lease":"2s","fence_after":"1s"}`)
+	tool := c.desk(t, `{"timeout":"1s","fence_after":"1s"}`)
 	a := c.unsaid(t, tool, 42)
 	p, watching := c.as(t, "ops", tool), c.as(t, "ops", tool)
 	watching.open("/triage?tool=" + tool)

@@ -302,7 +302,7 @@ func waitUntil(t testing.TB, holds func() bool) {
 	t.Helper()
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
-	over := time.After(time.Minute)
+	over := time.After(3 * time.Minute)
 	for !holds() {
 		select {
 		case <-tick.C:

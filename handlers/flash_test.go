@@ -19,7 +19,7 @@ import (
 // said reads a stream until an event of this name says something.
 func (b *browser) said(path, event string, wanted func(data string) bool) {
 	b.T.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, b.server.URL+path, nil)
 	if err != nil {
@@ -110,7 +110,7 @@ func TestARowSaysWhoIsLooking(t *testing.T) {
 	path := "/actions/" + a.ID + "/stream"
 	mia.open("/actions/" + a.ID).want(200).holds(path)
 	ken.open("/approvals?tab=all").want(200).lacks("is looking")
-	ctx, closePage := context.WithTimeout(context.Background(), time.Minute)
+	ctx, closePage := context.WithTimeout(context.Background(), 3*time.Minute)
 	defer closePage()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, mia.server.URL+path, nil)
 	if err != nil {
@@ -127,7 +127,7 @@ func TestARowSaysWhoIsLooking(t *testing.T) {
 	ken.open("/approvals?tab=all").want(200).says(e.Mia.Name + " is looking")
 	mia.open("/approvals?tab=all").want(200).lacks("is looking") // herself
 	closePage()
-	for deadline := time.Now().Add(time.Minute); strings.Contains(ken.open("/approvals?tab=all").want(200).text(), "is looking"); {
+	for deadline := time.Now().Add(3 * time.Minute); strings.Contains(ken.open("/approvals?tab=all").want(200).text(), "is looking"); {
 		if time.Now().After(deadline) {
 			t.Fatal("she is still said to look after her page is closed")
 		}

@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 )
 
 func TestExecutorCommand(t *testing.T) {
@@ -41,7 +40,7 @@ func TestExecutorCommand(t *testing.T) {
 		t.Errorf("it printed\n%s", printed)
 	}
 
-	ctx, cancel = context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel = context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	go run("ck_00000000_0000000000000000000000000000000000000000")
 	if code := <-ended; code != exitFailed || ctx.Err() != nil {

@@ -20,7 +20,7 @@ import (
 const asProgram = "COUNTERSIGN_TEST_AS_PROGRAM"
 
 // patience bounds what a test waits for.
-const patience = 2 * time.Minute
+const patience = 4 * time.Minute
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asProgram) != "" {

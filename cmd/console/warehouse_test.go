@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -72,39 +73,69 @@ func (w *warehouse) write(t *testing.T, name, text string) {
 	}
 }
 
-// start starts the service as the document says, on a port that is free.
+// start starts the service as the document says, on a port that is free: when
+// another program was faster, on the next one.
 func (w *warehouse) start(t *testing.T, program string, args []string) *url.URL {
 	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, port, err := net.SplitHostPort(ln.Addr().String())
-	if err != nil || ln.Close() != nil {
-		t.Fatal("no free port", err)
-	}
 	i := slices.Index(args, "4010")
-	args[i] = port
-	cmd := exec.Command(program, args...)
-	cmd.Dir = w.dir
 	var said output
-	cmd.Stdout, cmd.Stderr = &said, &said
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
+	for range 20 {
+		at := &url.URL{Scheme: "http", Host: freePort(t)}
+		args[i] = at.Port()
+		cmd := exec.Command(program, args...)
+		cmd.Dir = w.dir
+		cmd.Stdout, cmd.Stderr = &said, &said
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan struct{})
+		go func() {
+			cmd.Wait() // it is killed, or has no port
+			close(ended)
+		}()
+		t.Cleanup(func() {
+			cmd.Process.Kill()
+			<-ended
+		})
+		if serves(t, at, ended) {
+			return at
+		}
 	}
-	t.Cleanup(func() {
-		cmd.Process.Kill()
-		cmd.Wait() // it was killed
-	})
-	at := &url.URL{Scheme: "http", Host: "127.0.0.1:" + port}
+	t.Fatalf("the service ends by itself:\n%s", said.String())
+	return nil
+}
+
+// freePort is an address that is free now, and is not handed out to programs that
+// ask for any: those are further up.
+func freePort(t *testing.T) string {
+	t.Helper()
+	for range 100 {
+		ln, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 10_000+rand.IntN(20_000)))
+		if err == nil && ln.Close() == nil {
+			return ln.Addr().String()
+		}
+	}
+	t.Fatal("no port is free")
+	return ""
+}
+
+// serves waits until the service answers, or has ended.
+func serves(t *testing.T, at *url.URL, ended chan struct{}) (answers bool) {
+	t.Helper()
 	eventually(t, "the service to answer", func() bool {
+		select {
+		case <-ended:
+			return true
+		default:
+		}
 		resp, err := http.Get(at.String() + "/products/mug-1")
 		if err == nil {
 			resp.Body.Close()
 		}
-		return err == nil && resp.StatusCode == http.StatusOK
+		answers = err == nil && resp.StatusCode == http.StatusOK
+		return answers
 	})
-	return at
+	return answers
 }
 
 // open makes the door through which the executor comes: it counts what arrives,
