@@ -55,38 +55,40 @@ func TestExecutorInPython_GoesOnWhateverASystemSays(t *testing.T) {
 	}
 	orSkipPython(t)
 	t.Parallel()
-	const tool = "refunds.python_odd"
-	b := newBench(t)
-	b.hurried(tool, "max_polls: 6", "max_polls: 4")
-	b.sweeping()
-	b.full("ODD", 7)
-	deep := strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000)
-	// Said by the desk when it has paid, or before, and what is known of it then.
-	said := []struct{ text, known string }{{`POST "\ud800"`, "SUCCESS"}, {`POST 1e999`, "SUCCESS"}, {`POST NaN`, "UNKNOWN"}, {"POST " + deep, "UNKNOWN"},
-		{`GET "\ud800"`, "SUCCESS"}, {`GET -Infinity`, "SUCCESS"}, {"", "SUCCESS"}}
-	odd := map[string]string{}
-	var actions []action.Action
-	for i, s := range said {
-		order := "ODD-00000" + string(rune('1'+i))
-		if s.text != "" {
-			odd[order] = s.text
+	paced(t, func(t *trial) {
+		const tool = "refunds.python_odd"
+		b := newBench(t)
+		b.hurried(tool, "max_polls: 6", "max_polls: 4")
+		b.sweeping()
+		b.full("ODD", 7)
+		deep := strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000)
+		// Said by the desk when it has paid, or before, and what is known of it then.
+		said := []struct{ text, known string }{{`POST "\ud800"`, "SUCCESS"}, {`POST 1e999`, "SUCCESS"}, {`POST NaN`, "UNKNOWN"}, {"POST " + deep, "UNKNOWN"},
+			{`GET "\ud800"`, "SUCCESS"}, {`GET -Infinity`, "SUCCESS"}, {"", "SUCCESS"}}
+		odd := map[string]string{}
+		var actions []action.Action
+		for i, s := range said {
+			order := "ODD-00000" + string(rune('1'+i))
+			if s.text != "" {
+				odd[order] = s.text
+			}
+			actions = append(actions, b.approve(b.propose(tool, "张伟 "+order, `{"order_id":"`+order+`","amount":10,"reason":"arrived broken"}`, "")))
 		}
-		actions = append(actions, b.approve(b.propose(tool, "张伟 "+order, `{"order_id":"`+order+`","amount":10,"reason":"arrived broken"}`, "")))
-	}
-	named := b.oddly(odd)
-	p := b.python(tool)
-	for i, s := range said {
-		a := b.ends(actions[i].ID, action.Applied)
-		if len(a.Attempts) != 1 || b.sent(a.ExecutionKey) != 1 || len(a.Receipts) != 1 || string(a.Receipts[0].Outcome) != s.known {
-			t.Errorf("%.30s: sent %d times: %s, %+v", s.text, b.sent(a.ExecutionKey), story(a), a.Receipts)
+		named := b.oddly(odd)
+		p := b.python(tool)
+		for i, s := range said {
+			a := b.ends(actions[i].ID, action.Applied)
+			if len(a.Attempts) != 1 || b.sent(a.ExecutionKey) != 1 || len(a.Receipts) != 1 || string(a.Receipts[0].Outcome) != s.known {
+				t.Errorf("%.30s: sent %d times: %s, %+v", s.text, b.sent(a.ExecutionKey), story(a), a.Receipts)
+			}
 		}
-	}
-	for _, actor := range named() {
-		if !strings.HasPrefix(actor, "%E5%BC%A0%E4%BC%9F%20ODD-00000") && actor != "" {
-			t.Errorf("named %q", actor)
+		for _, actor := range named() {
+			if !strings.HasPrefix(actor, "%E5%BC%A0%E4%BC%9F%20ODD-00000") && actor != "" {
+				t.Errorf("named %q", actor)
+			}
 		}
-	}
-	if strings.Contains(p.log.String(), "Error") {
-		t.Errorf("it came upon what it does not know:\n%s", p.log.String())
-	}
+		if strings.Contains(p.log.String(), "Error") {
+			t.Errorf("it came upon what it does not know:\n%s", p.log.String())
+		}
+	})
 }
