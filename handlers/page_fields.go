@@ -61,12 +61,20 @@ func (v actionView) beside(ctx context.Context, tool string, compared map[string
 	if _, b.Shown = readBack(v.a); !v.runs() && (v.state() != action.Applied || !b.Shown) {
 		return b
 	}
-	findings, err := v.tool.Rules.Postconditions(ctx, factsOf(v.a), map[string]json.RawMessage{tool: v.before})
+	read, same := map[string]json.RawMessage{tool: v.before}, map[string]*contract.Contract{}
+	for _, p := range v.tool.Contract.Execution.Postconditions {
+		k, err := v.outputs.contract(ctx, p.Read)
+		if err != nil {
+			return b
+		}
+		read[p.Read], same[p.Read] = v.before, k
+	}
+	findings, err := v.tool.Rules.Postconditions(ctx, factsOf(v.a), read)
 	if err != nil {
 		return b
 	}
 	for _, f := range findings {
-		if f.Read == tool && f.Expected != nil {
+		if f.Expected != nil && (f.Read == tool || contract.SamePlace(v.readBy, same[f.Read], f.Field)) {
 			b.Promised[f.Field] = f.Expected
 		}
 	}

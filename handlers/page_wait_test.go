@@ -101,3 +101,33 @@ func TestWhatWasSentIsNotWhatWillBe(t *testing.T) {
 	e.read(a.ID, 101, http.StatusOK, "")
 	b.open("/actions/" + a.ID).says(append(sent, "Later, read from shop", "100105+5", "101")...).lacks(never...)
 }
+
+// What a success makes of a field stands beside what it is now, also where it is
+// read back with another tool than the one that is read before people decide; an
+// equal name of something else promises nothing.
+func TestAPromiseThatAnotherToolReadsBack(t *testing.T) {
+	e := newEnv(t)
+	for name, values := range map[string]string{"shop.compare": "[open, signed_off]", "shop.ledger": "[open, signed_off]", "shop.coupon": "[open, void]"} {
+		e.Tool(`name: ` + name + `
+mode: read
+input_schema: { type: object }
+output_schema: { type: object, properties: { status: { enum: ` + values + ` } } }
+target: { type: product, id: /product_id, scope: shop, block: none }
+http: { method: GET, path: "/products/{product_id}" }
+display: { allow_output: [/status] }
+`)
+	}
+	for tool, read := range map[string]string{"shop.sign_off": "shop.ledger", "shop.void": "shop.coupon"} {
+		e.Tool(replaced(stage.Contract(tool, "", `postconditions: [ { read: `+read+`, field: /status, expect: "value == 'signed_off'" } ]`),
+			"approval: {", "approval: { before: shop.compare,"))
+		a := e.proposed(tool)
+		e.post(people.RoleExecutor, "/v1/actions/"+a.ID+"/observations", api.Observation{ObservationID: action.NewID("obs"), Tool: "shop.compare",
+			Snapshot: []byte(`{"status":"open"}`), ObservedAt: time.Now()}).want(201)
+		page := e.as(e.Mia).open("/actions/" + a.ID).want(200).says("open")
+		if read == "shop.ledger" {
+			page.says("1 field changes", "signed_off")
+		} else {
+			page.lacks("field changes")
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -184,4 +185,30 @@ func (c *Contract) word(r Readings, text string) Reading {
 		return Reading{Outcome: action.Failure}
 	}
 	return Reading{Outcome: action.Unknown}
+}
+
+// SamePlace reports whether two tools read the same field of the same object: their
+// targets are alike, and their output schemas list the same values for it. Equal names
+// alone do not tell: an order and its coupon each have a status.
+func SamePlace(a, b *Contract, pointer string) bool {
+	if a == nil || b == nil || a.Target == nil || b.Target == nil || a.Target.Type != b.Target.Type || !slices.Equal(a.Target.ID, b.Target.ID) {
+		return false
+	}
+	listed := a.listedValues(pointer)
+	return listed != "" && listed == b.listedValues(pointer)
+}
+
+// listedValues are the values that the output schema lists for a field of the
+// object, as JSON; "" when it lists none.
+func (c *Contract) listedValues(pointer string) string {
+	var schema struct {
+		Properties map[string]struct {
+			Enum json.RawMessage `json:"enum"`
+		} `json:"properties"`
+	}
+	at := splitPointer(pointer)
+	if len(at) != 1 || json.Unmarshal(c.OutputSchema, &schema) != nil {
+		return ""
+	}
+	return string(schema.Properties[at[0]].Enum)
 }

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -48,8 +49,14 @@ func checkGuide(t *testing.T, f demoFile) {
 	if !strings.HasPrefix(first, "/actions/act_") || again != first {
 		t.Errorf("one form sent twice leads to %q and %q", first, again)
 	}
-	if page := b.get(t, "/demo"); !strings.Contains(page, first) {
+	page := b.get(t, "/demo")
+	if !strings.Contains(page, first) {
 		t.Error("the guide does not lead to what was played")
+	}
+	for _, u := range f.Users {
+		if slices.Contains(u.Roles, "support") && !strings.Contains(page, " "+u.Username) {
+			t.Errorf("the guide does not say that %s is the other person who can approve", u.Username)
+		}
 	}
 	for _, unknown := range []url.Values{{"step": {"theft"}}, {"step": {"price"}, "move": {"turn"}}} {
 		if status, _, _ := b.answer(t, f.Console, "/demo/steps", unknown); status != http.StatusNotFound {

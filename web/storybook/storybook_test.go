@@ -176,7 +176,7 @@ func checkChinese(t *testing.T, p page) {
 	names := regexp.MustCompile(`--data|[0-9a-f]{8}…[0-9a-f]{8}|[A-Za-z0-9]+([/_.-][A-Za-z0-9_]+)+`)
 	word := regexp.MustCompile(`[A-Za-z]{2,}`)
 	known := strings.Fields("Countersign UTC JSON YAML CSV NFC UTF KiB EUR MCP curl PUT POST NAME DIR console tools apply" +
-		" sha key outcome succeeded refused reference amount currency name inputSchema parameters readOnlyHint ok done failed never submitted false")
+		" sha key outcome succeeded refused reference amount currency name inputSchema parameters readOnlyHint ok done failed never submitted false mia jonas")
 	for n := range p.root.Descendants() {
 		if n.Type != html.TextNode || foreign(n) {
 			continue
