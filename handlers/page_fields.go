@@ -39,6 +39,9 @@ func (v actionView) fields(ctx context.Context) web.FieldTable {
 			s.Right = web.Source{Name: systemOf(back.Tool), At: back.ObservedAt, ReadBack: true}
 		}
 	default:
+		if s.Beside != nil && !v.later.source.At.IsZero() {
+			s.Beside.Later = v.later.beside
+		}
 		s.Kind, s.Claims, s.Later, s.Third = web.TableAsked, nil, v.later.fields, v.later.source
 	}
 	return web.NewFields(s)
@@ -58,7 +61,8 @@ func (v actionView) beside(ctx context.Context, tool string, compared map[string
 	if v.readBy != nil {
 		describe(&b.Read, v.readBy, v.lang, v.before)
 	}
-	if _, b.Shown = readBack(v.a); !v.runs() && (v.state() != action.Applied || !b.Shown) {
+	b.Asked = !v.runs() && v.state() != action.Applied
+	if _, b.Shown = readBack(v.a); v.state() == action.Applied && !b.Shown {
 		return b
 	}
 	read, same := map[string]json.RawMessage{tool: v.before}, map[string]*contract.Contract{}

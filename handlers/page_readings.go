@@ -72,6 +72,7 @@ func (v actionView) seen(ctx context.Context) (json.RawMessage, *contract.Contra
 // laterReading is what was read of the object after a request was sent.
 type laterReading struct {
 	fields map[string]json.RawMessage // by the field of the payload that each compares with
+	beside map[string]json.RawMessage // by place, of the tool that is read before people decide
 	source web.Source                 // zero when nothing was read that compares
 }
 
@@ -94,8 +95,12 @@ func (v actionView) readLater(ctx context.Context) (l laterReading, err error) {
 		if err != nil {
 			return l, err
 		}
-		fields, _, _ := comparable(v.tool.Contract, tool, v.a.Payload, allowed(k, o.Snapshot))
-		if len(fields) > 0 && (l.source.At.IsZero() || o.ObservedAt.Before(l.source.At)) {
+		seen := allowed(k, o.Snapshot)
+		fields, _, _ := comparable(v.tool.Contract, tool, v.a.Payload, seen)
+		if tool == v.tool.Contract.Approval.Before {
+			l.beside = web.Leaves(seen)
+		}
+		if len(fields)+len(l.beside) > 0 && (l.source.At.IsZero() || o.ObservedAt.Before(l.source.At)) {
 			l.source = web.Source{Name: systemOf(tool), At: o.ObservedAt}
 		}
 		maps.Copy(l.fields, fields)

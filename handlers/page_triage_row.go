@@ -45,12 +45,10 @@ func keyLifeOf(a action.Action) web.KeyLife {
 // askedOf is how often the business system was asked by key, and what it said.
 func askedOf(a action.Action) web.Asked {
 	out := web.Asked{Possible: a.Terms.StatusQuery != ""}
-	out.Times, out.Budget = a.AskedSince()
-	for i := len(a.Asks) - 1; i >= 0; i-- {
-		if q := a.Asks[i]; q.Found.Source == a.Query(q.Found.Step) {
-			out.Last, out.Found = q.At, foundOf(q)
-			out.Times = max(out.Times, 1)
-			break
+	out.Round, out.Budget = a.AskedSince()
+	for _, q := range a.Asks {
+		if q.Found.Source == a.Query(q.Found.Step) {
+			out.Times, out.Last, out.Found = out.Times+1, q.At, foundOf(q)
 		}
 	}
 	if work, at := a.NextWork(); work == action.WorkAsk {

@@ -79,6 +79,11 @@ func TestSettlingOnPages(t *testing.T) {
 	b.send(path+"/take", page.seenOn()).leads(path)
 	page = b.open(path).want(200).says("you have it")
 
+	b.send(path+"/ask", page.seenOn()).leads(path)
+	observe.ObservationID = action.NewID("obs")
+	e.post(people.RoleExecutor, "/v1/actions/"+a.ID+"/observations", observe).want(201)
+	page = b.open(path).want(200).says("asked 2×, last") // the second round goes on counting
+
 	settle := also(page.seenOn(), "verdict", "happened", "evidence_kind", "provider_reference", "note", "asked <b>twice</b>")
 	b.send(path+"/settlements", settle).wrong(http.StatusUnprocessableEntity, "evidence_ref").holds("asked &lt;b&gt;twice&lt;/b&gt;")
 	settle.Set("evidence_ref", "RF-1")

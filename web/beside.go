@@ -30,6 +30,10 @@ func (b Beside) fields() []Field {
 		f.Left, f.Group = s.value(l.pointer, l.value), Known
 		f.Left.words = !f.Raw
 		b.promise(&f, l.pointer)
+		if raw, read := b.Later[l.pointer]; read && f.Left.kind != valueHidden {
+			f.Third = s.value(l.pointer, decodeAny(raw))
+			f.Third.words = f.Left.words
+		}
 		out = append(out, f)
 	}
 	return out
@@ -43,7 +47,7 @@ func (b Beside) promise(f *Field, pointer string) {
 	}
 	f.Right = b.Read.value(pointer, decodeAny(raw))
 	f.Right.words = f.Left.words
-	if !b.Shown {
+	if !b.Shown && !b.Asked {
 		f.notes = append(f.notes, msg("field.promised"))
 	}
 	if f.Group = Same; !f.Left.equal(f.Right) {

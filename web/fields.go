@@ -127,6 +127,8 @@ type Beside struct {
 	Compared map[string]bool            // pointers that a field of the payload is compared with
 	Promised map[string]json.RawMessage // what stands there if the action succeeds
 	Shown    bool                       // it has succeeded, and reading back has shown that
+	Asked    bool                       // it is over or under way: what a success promises is what was asked for
+	Later    map[string]json.RawMessage // what was read since it was sent, with the same tool
 }
 
 // mostBeside is how many rows of it a table shows: all of it stands with the

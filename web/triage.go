@@ -141,8 +141,9 @@ const (
 type Asked struct {
 	Possible bool // the contract names a query
 	Over     bool // nobody asks any more
-	Times    int
-	Budget   int // how often it is asked by itself; 0 when it is not
+	Times    int  // in all
+	Round    int  // of them since the latest request, or since a person asked for more
+	Budget   int  // how often it is asked by itself in a round; 0 when it is not
 	Last     time.Time
 	Found    Found
 	Next     time.Time // zero when it is not asked again by itself

@@ -1385,7 +1385,7 @@ func (a Asked) again() Msg {
 	if a.Budget == 0 {
 		return msg("asked.next", "at", shown{a.Next, Minute})
 	}
-	return msg("asked.next_of", "at", shown{a.Next, Minute}, "number", min(a.Times+1, a.Budget), "of", a.Budget)
+	return msg("asked.next_of", "at", shown{a.Next, Minute}, "number", min(a.Round+1, a.Budget), "of", a.Budget)
 }
 
 func caseURL(id string) templ.SafeURL { return templ.SafeURL("/triage/" + id) }

@@ -98,7 +98,7 @@ func refundCase(l web.Lang, i int, order, amount, currency string) web.CaseRow {
 		Effect:  sentence(pick(l, fmt.Sprintf("Refund %s %s on order %s", amount, currency, order), fmt.Sprintf("订单 %s 退款 %s %s", order, amount, currency))),
 		Measure: web.MeasureMoney(web.Money{Amount: amount, Currency: currency, MinorUnits: 2}),
 		Key:     web.KeyLife{Key: "exk_01KB7W2N8VQ4T6", Until: Now().Add(20*time.Hour + time.Duration(57+2*i)*time.Minute), System: web.Outside("PayHub")},
-		Asked:   web.Asked{Possible: true, Times: 3, Budget: 8, Last: at(2, 58, 3), Found: web.FoundNotFound}}
+		Asked:   web.Asked{Possible: true, Times: 3, Round: 3, Budget: 8, Last: at(2, 58, 3), Found: web.FoundNotFound}}
 }
 
 func outage(l web.Lang, n int) web.CaseGroup {
@@ -119,9 +119,9 @@ func causes(l web.Lang) []web.CaseGroup {
 		Effect: web.Effect{Title: web.Outside("Book flight"), Parts: []web.Part{part("flight_number", "HAT069"), part("passenger", "Aarav Ahmed")}},
 		Key:    web.KeyLife{Key: "exk_01KB7W2N8V0000", Until: at(13, 0, 0)}}
 	price := web.CaseRow{Item: item(101), Why: "mismatch", Needs: true, Measure: web.MeasureOf(web.Computed{Value: -50.3, Unit: "%", Change: true}), Effect: sentence(pick(l, "SKU-2087 to 89.00", "SKU-2087 改为 89.00")),
-		Key: web.KeyLife{Until: Now().Add(22*time.Hour + 31*time.Minute)}, Asked: web.Asked{Possible: true, Times: 6, Budget: 6, Last: at(3, 1, 0), Found: web.FoundHappened}}
+		Key: web.KeyLife{Until: Now().Add(22*time.Hour + 31*time.Minute)}, Asked: web.Asked{Possible: true, Times: 6, Round: 6, Budget: 6, Last: at(3, 1, 0), Found: web.FoundHappened}}
 	note := web.CaseRow{Item: item(102), Why: "deadline", Needs: true, Effect: sentence(pick(l, "Send “公告” to conversation 8841", "向会话 8841 发送“公告”")), Measure: web.MeasureOf(web.Computed{Value: 6, Name: "size", Unit: "bytes"}),
-		Asked: web.Asked{Possible: true, Times: 6, Budget: 6, Last: at(2, 44, 0), Found: web.FoundUnclear}, Holder: web.Outside("Tom")}
+		Asked: web.Asked{Possible: true, Times: 6, Round: 6, Budget: 6, Last: at(2, 44, 0), Found: web.FoundUnclear}, Holder: web.Outside("Tom")}
 	one := func(r web.CaseRow) web.CaseGroup {
 		return web.CaseGroup{Why: r.Why, Rows: []web.CaseRow{r}, Op: "op_one"}
 	}
