@@ -130,7 +130,7 @@ func TestPausingOnPages(t *testing.T) {
 	admin, mia := e.as(e.Admin), e.as(e.Mia)
 	a := e.proposed(stage.SetPrice)
 	pages := []string{"/approvals", "/triage", "/actions/" + a.ID, "/pauses"}
-	mia.open("/pauses").want(200).says("Nothing is paused").lacks("/pauses/new")
+	mia.open("/pauses").want(200).says("Nothing is paused", "ask somebody with the role admin").lacks("/pauses/new")
 	mia.open("/tools/" + stage.SetPrice).want(200).lacks("/pauses/new")
 	admin.open("/tools/" + stage.SetPrice).want(200).holds("/pauses/new?kind=tool&amp;value=" + stage.SetPrice)
 	mia.open("/pauses/new").want(http.StatusForbidden)

@@ -113,6 +113,7 @@ func TestParseRefuses(t *testing.T) {
 	}{
 		{"empty", " \n", action.Malformed, ""},
 		{"no object", "- a", action.Malformed, ""},
+		{"broken JSON", "\ufeff\n{\"name\": \"a\",\n \"input_schema\": {]}", action.Malformed, ""},
 		{"not UTF-8", "name: \xff", action.Malformed, ""},
 		{"too large", strings.Repeat(" ", maxDocument+1), action.TooLarge, ""},
 		{"half a surrogate", in(`"description": "\ud800"`), action.Malformed, ""},
@@ -273,6 +274,20 @@ func TestDurationsAreWholeMicroseconds(t *testing.T) {
 			if refused := s.wrong(d.String()) != ""; refused != (d%unit != 0) {
 				t.Errorf("%s of %s: refused %v", s.pointer, d, refused)
 			}
+		}
+	}
+}
+
+// What was meant as JSON is refused as JSON, with the place; flow YAML as YAML.
+func TestBrokenTextIsCalledWhatItWasMeantToBe(t *testing.T) {
+	for text, want := range map[string]string{
+		"\ufeff\n{\"näme\": \"a\",\n \"x\": {]}": "The document is not JSON: line 3, column 8: ",
+		"[{\"name\": \"a\" \"b\"}]":              "The document is not JSON: line 1, column 15: ",
+		"{\"name\": \"a\"":                       "The document is not JSON: line 1, column 12: ",
+		"{name: a, x: {]}":                       "The document is not YAML: line 1",
+	} {
+		if _, err := Parse([]byte(text)); !strings.HasPrefix(action.AsRefusal(err).Detail, want) {
+			t.Errorf("%q: %v, want %s", text, err, want)
 		}
 	}
 }

@@ -35,7 +35,31 @@ func parseDocument(raw []byte) (*node, error) {
 	if text[0] == '{' && json.Valid([]byte(text)) {
 		return parseJSON([]byte(text), maxDepth)
 	}
-	return parseYAML(raw)
+	doc, err := parseYAML(raw)
+	if err != nil && beginsAsJSON(text) {
+		if told := badJSON(raw, text); told != nil {
+			return nil, told
+		}
+	}
+	return doc, err
+}
+
+// beginsAsJSON reports whether whoever wrote a text meant JSON: YAML needs no quotes
+// there.
+func beginsAsJSON(text string) bool {
+	opened := strings.TrimLeft(text, "{[ \t\r\n")
+	return opened != text && strings.HasPrefix(opened, `"`)
+}
+
+// badJSON says where a text stops being JSON; nil where it is.
+func badJSON(raw []byte, text string) error {
+	var syntax *json.SyntaxError
+	if err := json.Unmarshal([]byte(text), new(json.RawMessage)); !errors.As(err, &syntax) {
+		return nil
+	}
+	before := string(raw[:max(0, min(len(raw), len(raw)-len(text)+int(syntax.Offset)-1))])
+	line, column := strings.Count(before, "\n")+1, utf8.RuneCountInString(before[strings.LastIndex(before, "\n")+1:])+1
+	return action.Refuse(action.Malformed, fmt.Sprintf("The document is not JSON: line %d, column %d: %s.", line, column, syntax.Error())).From(syntax)
 }
 
 func parseYAML(raw []byte) (*node, error) {
