@@ -50,7 +50,7 @@ func wayOut(code action.Code) string {
 		return "Tell the user that the API key is not accepted. Trying again does not help."
 	case action.Forbidden:
 		return "Tell the user that this agent may not do it. Trying again does not help."
-	case action.IdempotencyKeyReused:
+	case action.IdempotencyKeyReused, action.IdempotencyKeyInUse:
 		return "Look at the action that args.action names. For another wish, give another idempotency_key."
 	case action.DuplicateOpenAction:
 		return "The same is open already. Wait for what becomes of it."
@@ -66,6 +66,8 @@ func wayOut(code action.Code) string {
 		return "Stop, and tell the user what was done and what was not. A person may extend the task."
 	case action.TooLarge:
 		return "Send less, such as a reference to the content."
+	case action.OutcomeUnknown, action.Internal, "unreachable": // what a client says of a read that nobody answered
+		return "Call again with the same arguments: it takes effect once. If it stays so, tell the user."
 	}
-	return "Call again with the same arguments: it takes effect once. If it stays so, tell the user."
+	return "Calling again with the same arguments does not help. Look at the action with get_action, and tell the user what became of it."
 }
