@@ -58,9 +58,21 @@ func TestNewsAreToldAndRowsStay(t *testing.T) {
 	if got := rows(); len(got) != 3 || got[0] != "/actions/"+urgent.ID {
 		t.Errorf("then there are %q", got)
 	}
+
 	// What expires says so by the second, and moves nothing.
 	before := eval[string](p, `document.querySelector(".row .left").innerText`)
 	p.waits("the time to go on", `document.querySelector(".row .left").innerText !== `+fmt.Sprintf("%q", before))
+
+	// A button that says for a moment what was done says its name again, however often it is clicked.
+	p.open("/actions/" + first.ID)
+	eval[bool](p, `(() => {
+		const b = document.querySelector("[data-copy]"), s = b.querySelector("span");
+		navigator.clipboard.writeText = async () => {};
+		new MutationObserver(() => { b.dataset.said ??= s.innerText }).observe(s, { childList: true, characterData: true, subtree: true });
+		b.click(); b.click();
+		return true
+	})()`)
+	p.waits("it to say so, and then its name", `document.querySelector("[data-copy]").dataset.said === "Copied" && document.querySelector("[data-copy] span").innerText === "Copy"`)
 }
 
 func TestHistoryFindsByAnyIdOrHash(t *testing.T) {

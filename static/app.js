@@ -47,9 +47,9 @@
       try {
         await navigator.clipboard.writeText(from ? from.innerText.trim() : location.href.split("#")[0]);
         const label = b.querySelector("span");
-        const before = label.textContent;
+        label.dataset.name ??= label.textContent; // a second click finds "Copied" there
         label.textContent = b.dataset.done;
-        setTimeout(() => { label.textContent = before; }, 1600);
+        setTimeout(() => { label.textContent = label.dataset.name; }, 1600);
       } catch { /* no permission: the text stays selectable */ }
     }
     const menu = document.querySelector("details.menu[open]");
