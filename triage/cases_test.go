@@ -144,6 +144,28 @@ func TestReport25_ARetryKeepsItsKey(t *testing.T) {
 	}
 }
 
+// A 404 of the status query is a no only where the contract says so, whatever it
+// says of other requests; nothing else that shows nothing is.
+func TestAMissIsANoWhereTheContractSaysSo(t *testing.T) {
+	s := casesOf(t)
+	const sure = "shop.sure"
+	s.Tool(stage.Contract(sure, "", `status_query: { tool: shop.operation, max_polls: 20, authoritative_miss: true }`))
+	for _, c := range []struct {
+		tool   string
+		status int
+		miss   bool
+	}{{sure, 404, true}, {sure, 410, true}, {sure, 403, false}, {sure, 500, false}, {sure, 0, false}, {askable, 404, false}} {
+		a, _ := s.unknown(c.tool)
+		o := reading("shop.operation", "")
+		o.Snapshot, o.Error, o.Wire.Status = nil, "it showed nothing", c.status
+		snap, err := s.Triage.Observe(background(), s.Executor, a.ID, o)
+		must(t, err)
+		if got := snap.Action; got.State != action.ResultUnknown || got.NotExecuted() != c.miss || (got.Work() == action.WorkRetry) != c.miss {
+			t.Errorf("%d by %s: %s, not executed: %t, to do: %q", c.status, c.tool, got.State, got.NotExecuted(), got.Work())
+		}
+	}
+}
+
 // REPORTS 26: what was definitely refused is proposed again under a new key, so
 // that the stored refusal is not its answer.
 func TestReport26_ANewProposalHasANewKey(t *testing.T) {

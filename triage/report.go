@@ -196,10 +196,14 @@ func asksByKey(c *contract.Contract, o Observation) (*contract.Contract, bool) {
 }
 
 // found is what an answer about the operation, by its key, says. A query that
-// failed, and an answer that the contract cannot read, say nothing.
+// failed, and an answer that the contract cannot read, say nothing, unless it was
+// answered that there is no such operation, and the contract takes that for a no.
 func found(c *contract.Contract, o Observation) action.Found {
 	f := action.Found{ID: o.ID, Source: o.Tool, Step: o.Step, Outcome: action.FoundUnknown, Wire: o.Wire, ObservedAt: o.ObservedAt.UTC()}
 	if o.Error != "" {
+		if c.Execution.StatusQuery.Missed(o.Wire.Status) {
+			f.Outcome = action.FoundNotExecuted
+		}
 		return f
 	}
 	switch reading := c.ReadStatus(o.Snapshot); {

@@ -145,6 +145,13 @@ func (c *Contract) Absent(status int) bool {
 	return (status == http.StatusNotFound || status == http.StatusGone) && slices.Contains(c.Execution.DefiniteFailures, status)
 }
 
+// Missed reports whether a status proves that the business system has executed
+// nothing under the key that it was asked about: 404 and 410, where the contract
+// says that they do (authoritative_miss).
+func (q StatusQuery) Missed(status int) bool {
+	return q.AuthoritativeMiss && (status == http.StatusNotFound || status == http.StatusGone)
+}
+
 // unreadable tells why a success does not read as promised, "" when it does.
 func (c *Contract) unreadable(a Answer) string {
 	if len(a.Body) == 0 {

@@ -151,7 +151,7 @@ type Condition struct {
 // StatusQuery asks the business system what became of an execution key.
 type StatusQuery struct {
 	Tool              string   `json:"tool"`
-	AuthoritativeMiss bool     `json:"authoritative_miss"` // "not found" proves that it was not executed
+	AuthoritativeMiss bool     `json:"authoritative_miss"` // a 404 or 410 proves that it was not executed: see Missed
 	MaxPolls          int      `json:"max_polls"`
 	Outcome           Readings `json:"outcome"`
 }
