@@ -14,19 +14,18 @@ import (
 
 // listWork is the reconciliations that wait for an executor like this one.
 func (s *server) listWork(r *http.Request, client people.Client, patterns []string) ([]api.Work, error) {
-	runs, _, err := s.Reconcile.Offered(r.Context())
+	runs, err := s.Reconcile.Offered(r.Context(), func(run triage.Run) bool {
+		wanted := len(patterns) == 0 || slices.ContainsFunc(patterns, func(p string) bool {
+			prefix, open := strings.CutSuffix(p, "*")
+			return p == run.Tool || open && strings.HasPrefix(run.Tool, prefix)
+		})
+		return wanted && triage.MayList(client, run) == nil
+	})
 	if err != nil {
 		return nil, err
 	}
 	var list []api.Work
 	for _, run := range runs {
-		wanted := len(patterns) == 0 || slices.ContainsFunc(patterns, func(p string) bool {
-			prefix, open := strings.CutSuffix(p, "*")
-			return p == run.Tool || open && strings.HasPrefix(run.Tool, prefix)
-		})
-		if !wanted || triage.MayList(client, run) != nil {
-			continue
-		}
 		tool, err := s.catalogue.Version(r.Context(), run.Tool, run.ToolVersion)
 		if err != nil {
 			return nil, err

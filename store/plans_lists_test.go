@@ -181,7 +181,7 @@ func TestOtherListsReadWhatTheyShow(t *testing.T) {
 		t.Errorf("what is paused now reads %+v", got)
 	}
 	if got := few(0, func() (int, error) {
-		runs, _, err := narrow.DB.OpenRuns(background(), page)
+		runs, _, err := narrow.DB.OpenRuns(background(), triage.Run{}, page)
 		return len(runs), err
 	}); got.scans != 0 || got.rows > page {
 		t.Errorf("what is compared now reads %+v", got)

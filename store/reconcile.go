@@ -88,10 +88,10 @@ func (db *DB) Run(ctx context.Context, id string) (triage.Run, time.Time, error)
 	return runs[0], now, nil
 }
 
-// OpenRuns returns the reconciliations that go on, oldest first, and the
-// database clock.
-func (db *DB) OpenRuns(ctx context.Context, limit int) ([]triage.Run, time.Time, error) {
-	return db.runs(ctx, `WHERE r.ended_at IS NULL ORDER BY r.asked_at, r.id LIMIT $1`, limit)
+// OpenRuns returns the reconciliations that go on, oldest first, after one, and
+// the database clock.
+func (db *DB) OpenRuns(ctx context.Context, after triage.Run, limit int) ([]triage.Run, time.Time, error) {
+	return db.runs(ctx, `WHERE r.ended_at IS NULL AND (r.asked_at, r.id) > ($1, $2) ORDER BY r.asked_at, r.id LIMIT $3`, after.AskedAt, after.ID, limit)
 }
 
 // Sweeps returns the latest sweep of a tool, the one that is done and reaches

@@ -163,8 +163,8 @@ type RunStore interface {
 	AddRun(ctx context.Context, r Run) (Run, error)
 	// Run returns a run and the database's clock; NotFound when there is none.
 	Run(ctx context.Context, id string) (Run, time.Time, error)
-	// OpenRuns returns the runs that go on, oldest first.
-	OpenRuns(ctx context.Context, limit int) ([]Run, time.Time, error)
+	// OpenRuns returns the runs that go on, oldest first, after one.
+	OpenRuns(ctx context.Context, after Run, limit int) ([]Run, time.Time, error)
 	// SaveRun moves a run on by one version, with what was found on the way, or
 	// the page that was reported and does not count. False when somebody else has
 	// moved it.

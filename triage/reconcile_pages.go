@@ -37,19 +37,26 @@ func (r Run) oversized() bool {
 	return r.State == RunGivenUp && (r.Listed > maxListed-maxPageItems || r.Pages >= maxPages)
 }
 
-// Offered returns the runs that wait for an executor now, oldest first.
-func (r *Reconciler) Offered(ctx context.Context) ([]Run, time.Time, error) {
-	runs, now, err := r.runs.OpenRuns(ctx, maxOpenRuns)
-	if err != nil {
-		return nil, now, err
-	}
-	var due []Run
-	for _, run := range runs {
-		if run.State.Listing() && !now.Before(run.OfferAt) {
+// maxOffered is how many runs are offered at a time.
+const maxOffered = 100
+
+// Offered returns the oldest runs that wait for an executor now, and that this one
+// wants; at most a hundred.
+func (r *Reconciler) Offered(ctx context.Context, wanted func(Run) bool) (due []Run, err error) {
+	var now time.Time
+	err = action.Each(ctx, func(after Run) (runs []Run, err error) {
+		if len(due) == maxOffered {
+			return nil, nil
+		}
+		runs, now, err = r.runs.OpenRuns(ctx, after, openBatch)
+		return runs, err
+	}, func(run Run) error {
+		if run.State.Listing() && !now.Before(run.OfferAt) && len(due) < maxOffered && wanted(run) {
 			due = append(due, run)
 		}
-	}
-	return due, now, nil
+		return nil
+	})
+	return due, err
 }
 
 // MayList tells whether a program may list a run. A list is of a whole tool:

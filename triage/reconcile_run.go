@@ -14,7 +14,7 @@ import (
 
 // How runs go on.
 const (
-	maxOpenRuns  = 100
+	openBatch    = 100 // of open runs that are read at a time
 	compareBatch = 500
 	joinBatchOf  = 2000
 	giveUpAfter  = 30 * time.Minute // without a page
@@ -23,24 +23,22 @@ const (
 // Step moves every run on that does not wait for an executor, and gives those
 // up that waited too long.
 func (r *Reconciler) Step(ctx context.Context) error {
-	runs, now, err := r.runs.OpenRuns(ctx, maxOpenRuns)
-	if err != nil {
-		return err
-	}
-	var failed []error
-	for _, run := range runs {
+	var now time.Time
+	return action.Each(ctx, func(after Run) (runs []Run, err error) {
+		runs, now, err = r.runs.OpenRuns(ctx, after, openBatch)
+		return runs, err
+	}, func(run Run) error {
 		err := r.stepRun(ctx, run, now)
 		if err == nil || action.IsCode(err, action.WrongState) {
-			continue
+			return nil
 		}
-		failed = append(failed, fmt.Errorf("reconciling %s, %s: %w", run.Tool, run.ID, err))
+		failed := fmt.Errorf("reconciling %s, %s: %w", run.Tool, run.ID, err)
 		if !run.State.Listing() && !now.Before(run.ProgressAt.Add(giveUpAfter)) {
-			if _, err := r.giveUp(ctx, run, "It could not be compared: "+action.AsRefusal(err).Detail); err != nil {
-				failed = append(failed, err)
-			}
+			_, err := r.giveUp(ctx, run, "It could not be compared: "+action.AsRefusal(err).Detail)
+			failed = errors.Join(failed, err)
 		}
-	}
-	return errors.Join(failed...)
+		return failed
+	})
 }
 
 func (r *Reconciler) stepRun(ctx context.Context, run Run, now time.Time) (err error) {

@@ -294,7 +294,7 @@ func TestSweepsLeaveNoGapAndGiveUpVisibly(t *testing.T) {
 	page(soon, second, "", "two")
 	offers := func(c *stage.Console) (cursors []string) {
 		t.Helper()
-		runs, _, err := c.Reconciler.Offered(background())
+		runs, err := c.Reconciler.Offered(background(), func(triage.Run) bool { return true })
 		must(t, err)
 		for _, run := range runs {
 			cursors = append(cursors, run.Cursor)

@@ -157,7 +157,7 @@ func TestSweepsLeaveNothingOut(t *testing.T) {
 	sweep := func(c *stage.Console) triage.Run {
 		t.Helper()
 		must(t, c.Reconciler.Sweep(background()))
-		open, _, err := c.DB.OpenRuns(background(), 2)
+		open, _, err := c.DB.OpenRuns(background(), triage.Run{}, 2)
 		if err != nil || len(open) != 1 {
 			t.Fatalf("%d runs are open, %v", len(open), err)
 		}
@@ -208,7 +208,7 @@ func TestSweepsLeaveNothingOut(t *testing.T) {
 	}
 	finished(s, later, seventh)
 	must(t, later.Reconciler.Sweep(background()))
-	if open, _, err := later.DB.OpenRuns(background(), 1); err != nil || len(open) != 0 {
+	if open, _, err := later.DB.OpenRuns(background(), triage.Run{}, 1); err != nil || len(open) != 0 {
 		t.Errorf("nothing is due, and %+v is open, %v", open, err)
 	}
 }

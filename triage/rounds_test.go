@@ -98,3 +98,35 @@ func TestJoiningGoesOnBehindWhatDoesNotMove(t *testing.T) {
 		t.Errorf("%d wait still: %v", len(left), err)
 	}
 }
+
+// oneRun reads the runs that go on one by one.
+type oneRun struct{ *store.DB }
+
+func (o oneRun) OpenRuns(ctx context.Context, after triage.Run, _ int) ([]triage.Run, time.Time, error) {
+	return o.DB.OpenRuns(ctx, after, 1)
+}
+
+// What is read page by page leaves no open run out: each is offered, and moved on.
+func TestEveryOpenRunIsOfferedAndMovedOn(t *testing.T) {
+	s := reconciling(t)
+	rec := triage.NewReconciler(s.DB, oneRun{s.DB}, s.DB, s.Catalogue)
+	var runs []triage.Run
+	for range 3 {
+		runs = append(runs, asked(s, s.Console, listed))
+	}
+	offered := func(wanted func(triage.Run) bool) int {
+		t.Helper()
+		found, err := rec.Offered(background(), wanted)
+		must(t, err)
+		return len(found)
+	}
+	if all, last := offered(func(triage.Run) bool { return true }), offered(func(r triage.Run) bool { return r.ID == runs[2].ID }); all != 3 || last != 1 {
+		t.Errorf("%d and %d of 3 open runs are offered", all, last)
+	}
+	_, err := rec.TakePage(background(), s.Executor, runs[2].ID, triage.Listed{PageID: action.NewID("pag")})
+	must(t, err)
+	must(t, rec.Step(background()))
+	if run, _, err := s.DB.Run(background(), runs[2].ID); err != nil || run.State != triage.RunDone {
+		t.Errorf("the last of the open runs is %s, %v", run.State, err)
+	}
+}
