@@ -192,7 +192,7 @@ func (s FieldSource) field(l leaf) Field {
 		f.Third.words = !f.Raw
 	}
 	if m := f.Right; m.kind == valueMoney && m.money.Currency == "" {
-		f.notes = append(f.notes, msg("field.no_currency"))
+		f.notes = append(f.notes, m.money.unstated())
 	}
 	f.claim(s, l.pointer)
 	return f
@@ -279,6 +279,9 @@ func (s FieldSource) apart(pointer string, left, right Value) []Msg {
 	}
 	if share == "" {
 		return []Msg{msg("field.by", "by", by)}
+	}
+	if s.Kind == TableStale { // everywhere else it is a part of what stands now
+		return []Msg{msg("field.by_share_seen", "by", by, "share", share)}
 	}
 	return []Msg{msg("field.by_share", "by", by, "share", share)}
 }

@@ -102,6 +102,16 @@ func TestMoney(t *testing.T) {
 	if page := rendered(t, English, Fields(table)); !strings.Contains(page, "currency not stated") {
 		t.Error("a missing currency is not said")
 	}
+	for amount, said := range map[string]string{"1250000.5": "that is 1,250,000.5, currency not stated", "999": "a number, currency not stated", "1e21": "a number, currency not stated"} {
+		table = NewFields(FieldSource{Payload: []byte(`{"amount":` + amount + `}`), Money: map[string]Money{"/amount": {}}})
+		if page := rendered(t, English, Fields(table)); !strings.Contains(page, said) || !strings.Contains(page, ">"+amount+"<") {
+			t.Errorf("%s does not stand as it was written, with %q: %s", amount, said, page)
+		}
+	}
+	seen := FieldSource{Kind: TableStale, Payload: []byte(`{"amount":1050}`), Now: map[string]json.RawMessage{"/amount": json.RawMessage("105")}}
+	if page := rendered(t, English, Fields(NewFields(seen))); !strings.Contains(page, "+945, +900.0 % from what you saw") {
+		t.Errorf("a share of what was seen is not told as one: %s", page)
+	}
 }
 
 // The pretty form adds white space between tokens and nothing else.

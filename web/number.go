@@ -71,6 +71,17 @@ func (m Money) text() string {
 	return group(whole + "." + fraction)
 }
 
+// unstated says of an amount that its currency is not stated; a long one, which
+// stands as it was written, it also says with thousands apart.
+func (m Money) unstated() Msg {
+	if _, ok := decimal(m.Amount); ok && !strings.ContainsAny(m.Amount, "eE+ ") {
+		if apart := group(m.Amount); strings.Contains(apart, ",") {
+			return msg("field.no_currency_apart", "amount", apart)
+		}
+	}
+	return msg("field.no_currency")
+}
+
 // decimals is how many the currency is written with: those of ISO 4217, or
 // more where a contract says so.
 func (m Money) decimals() int {
