@@ -152,6 +152,7 @@ type Observation struct {
 	Version    string          `json:"version,omitempty"` // of the object, when the snapshot shows it
 	Failed     bool            `json:"failed,omitempty"`
 	Absent     bool            `json:"absent,omitempty"` // it failed because the object is definitely not there
+	Other      bool            `json:"other,omitempty"`  // it failed because its snapshot is about another object: kept, and proves nothing
 	Holds      Holds           `json:"holds,omitempty"`
 	Final      bool            `json:"final,omitempty"` // a read-back of an object that changes no more
 	Revision   int             `json:"revision"`

@@ -284,18 +284,19 @@ func (a Action) rests(v Verdict) error {
 	return nil
 }
 
-// hasAnswer reports whether a reading or an answer by key has this id or hash.
+// hasAnswer reports whether a reading or an answer by key has this id or hash, and
+// is not about something else.
 func (a Action) hasAnswer(ref string) bool {
 	if ref == "" {
 		return false
 	}
 	for _, o := range a.Observations {
-		if o.ID == ref || !o.Failed && ContentHash(o.Snapshot) == ref {
+		if !o.Other && (o.ID == ref || !o.Failed && ContentHash(o.Snapshot) == ref) {
 			return true
 		}
 	}
 	for _, q := range a.Asks {
-		if q.Found.ID == ref || ContentHash(q.Snapshot) == ref {
+		if !q.Found.Other && (q.Found.ID == ref || ContentHash(q.Snapshot) == ref) {
 			return true
 		}
 	}

@@ -166,6 +166,9 @@ type Found struct {
 	// before the request which it would be about, or, that nothing was executed, when
 	// the business system may have forgotten the key. Its outcome is UNKNOWN then.
 	Untimely string `json:"untimely,omitempty"`
+	// Other is that the answer names another object or operation than was asked
+	// about: it proves nothing, and its outcome is UNKNOWN.
+	Other bool `json:"other,omitempty"`
 }
 
 // What a query by key can answer (row E2 of docs/systems.md), or a list of

@@ -22,7 +22,7 @@ func (v actionView) readings(ctx context.Context) ([]web.Snapshot, error) {
 		if err != nil {
 			return nil, err
 		}
-		shown := web.Reading{At: r.At, Source: systemOf(r.Tool), Tool: r.Tool, Version: web.Outside(r.Version), Failed: web.Outside(r.Error)}
+		shown := web.Reading{At: r.At, Source: systemOf(r.Tool), Tool: r.Tool, Version: web.Outside(r.Version), Failed: web.Outside(r.Error), Other: r.Other}
 		if len(r.Snapshot) > 0 {
 			shown.Body, shown.Hash = allowed(k, r.Snapshot), action.ContentHash(r.Snapshot)
 			if k != nil {

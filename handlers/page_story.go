@@ -57,6 +57,7 @@ func storyOf(a action.Action, events []action.Event) []web.Told {
 			if strings.HasPrefix(a.Asks[answers].Found.ID, triage.FromList) {
 				t.Kind = "evidence_listed"
 			}
+			t.Other = a.Asks[answers].Found.Other
 			t.Outcome, t.Ref = outcomeFound(a.Asks[answers].Found.Outcome), web.Outside(a.Asks[answers].Found.ProviderRef)
 			answers++
 		case action.KindVerdict, action.KindRefused, action.KindCancelled:
@@ -130,7 +131,7 @@ func tellReceipt(t *web.Told, r action.Receipt) {
 
 func tellReading(t *web.Told, o action.Observation) {
 	t.Tool, t.Version, t.Error = web.Outside(o.Tool), web.Outside(o.Version), web.Outside(o.Error)
-	t.Holds = holdsWord(o.Holds)
+	t.Holds, t.Other = holdsWord(o.Holds), o.Other
 }
 
 func holdsWord(h action.Holds) string {

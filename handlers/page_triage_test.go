@@ -184,9 +184,14 @@ func TestAReadingIsChosenAsEvidence(t *testing.T) {
 	a := e.unknown(stage.SetPrice)
 	snapshot := []byte(`{"price":105}`)
 	e.post(people.RoleExecutor, "/v1/actions/"+a.ID+"/observations", api.Observation{ObservationID: action.NewID("obs"), Tool: stage.ReadPrice, Snapshot: snapshot, ObservedAt: time.Now()}).want(201)
+	other := []byte(`{"product_id":"another","price":105}`)
+	seen := into[api.Action](e.post(people.RoleExecutor, "/v1/actions/"+a.ID+"/observations", api.Observation{ObservationID: action.NewID("obs"), Tool: stage.ReadPrice, Snapshot: other, ObservedAt: time.Now()}).want(201))
+	if o := seen.Observations; len(o) != 2 || o[0].AboutOther || !o[1].AboutOther {
+		t.Errorf("read: %+v", o)
+	}
 	path, hash := "/triage/"+*a.CaseID, action.ContentHash(e.Read(a.ID).Observations[0].Snapshot)
 	b := e.as(olga)
-	page := b.open(path).want(200).holds(`<option value="`+hash+`">`, `<code class="tok">`+hash+`</code>`)
+	page := b.open(path).want(200).says("It is about something else than this action").lacks(`<option value="`+action.ContentHash(e.Read(a.ID).Observations[1].Snapshot)).holds(`<option value="`+hash+`">`, `<code class="tok">`+hash+`</code>`)
 	settle := also(page.seenOn(), "verdict", "happened", "evidence_reading", hash)
 	for _, beside := range [][2]string{{"evidence_kind", "statement"}, {"evidence_ref", "RF-1"}} {
 		b.send(path+"/settlements", also(settle, beside[0], beside[1])).wrong(http.StatusUnprocessableEntity, "evidence_reading").holds(`<option value="` + hash + `" selected>`)

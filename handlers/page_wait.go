@@ -9,7 +9,7 @@ import (
 
 // missedOf are readings in a row that showed nothing; the last of them is o.
 func missedOf(o action.Observation, times int) web.Missed {
-	return web.Missed{From: systemOf(o.Tool), Times: times, Last: o.ObservedAt, Status: o.Wire.Status, Code: o.Wire.Code}
+	return web.Missed{From: systemOf(o.Tool), Times: times, Last: o.ObservedAt, Status: o.Wire.Status, Code: o.Wire.Code, Other: o.Other}
 }
 
 // stallOf is why an approved action was taken and could not be run; nil when it was

@@ -165,7 +165,7 @@ type outputs struct {
 func (o outputs) observations(ctx context.Context, a action.Action) ([]api.ObservationState, error) {
 	out := []api.ObservationState{}
 	for _, seen := range a.Observations {
-		state := api.ObservationState{ObservationID: seen.ID, Tool: seen.Tool, Step: orNull(seen.Step), Error: orNull(seen.Error), Code: orNull(seen.Wire.Code), ObservedAt: seen.ObservedAt.UTC()}
+		state := api.ObservationState{ObservationID: seen.ID, Tool: seen.Tool, Step: orNull(seen.Step), Error: orNull(seen.Error), Code: orNull(seen.Wire.Code), AboutOther: seen.Other, ObservedAt: seen.ObservedAt.UTC()}
 		if seen.Wire.Status > 0 {
 			state.HTTPStatus = new(seen.Wire.Status)
 		}
@@ -212,7 +212,7 @@ func resultOf(a api.Action) json.RawMessage {
 		return nil
 	}
 	for i := len(a.Observations) - 1; i >= 0; i-- {
-		if o := a.Observations[i]; o.Snapshot != nil && o.ObservedAt.After(a.Attempts[0].At) {
+		if o := a.Observations[i]; o.Snapshot != nil && !o.AboutOther && o.ObservedAt.After(a.Attempts[0].At) {
 			return o.Snapshot
 		}
 	}

@@ -102,16 +102,17 @@ type Reading struct {
 	Found    string // of an answer by key, such as SUCCEEDED; "" of a reading
 	Snapshot json.RawMessage
 	Error    string
+	Other    bool // it is about another object or operation: it proves nothing
 }
 
 // Readings lists everything that was read, in order.
 func Readings(a action.Action) []Reading {
 	var all []Reading
 	for _, o := range a.Observations {
-		all = append(all, Reading{ID: o.ID, Tool: o.Tool, At: o.ObservedAt, Version: o.Version, Snapshot: o.Snapshot, Error: o.Error})
+		all = append(all, Reading{ID: o.ID, Tool: o.Tool, At: o.ObservedAt, Version: o.Version, Snapshot: o.Snapshot, Error: o.Error, Other: o.Other})
 	}
 	for _, q := range a.Asks {
-		all = append(all, Reading{ID: q.Found.ID, Tool: q.Found.Source, At: q.At, Found: q.Found.Outcome, Snapshot: q.Snapshot})
+		all = append(all, Reading{ID: q.Found.ID, Tool: q.Found.Source, At: q.At, Found: q.Found.Outcome, Snapshot: q.Snapshot, Other: q.Found.Other})
 	}
 	slices.SortStableFunc(all, func(x, y Reading) int { return x.At.Compare(y.At) })
 	return all

@@ -10,11 +10,9 @@ import (
 	"countersign/action/rule"
 )
 
-// ofObject returns the contract that a reading followed, when it is one of the
-// object that the action changes: what is read before people decide, and whatever
-// else reads the action's own target. It is nil of any other, which may be gone or
-// have any version. Without a version of the contract the one in use is meant.
-func (s *Service) ofObject(ctx context.Context, c *contract.Contract, a action.Action, o Observation) (*contract.Contract, error) {
+// followed returns the contract that a reading followed, nil when there is none.
+// Without a version of the contract the one in use is meant.
+func (s *Service) followed(ctx context.Context, o Observation) (*contract.Contract, error) {
 	follow := func() (*rule.Tool, error) { return s.catalogue.Version(ctx, o.Tool, o.Wire.ToolVersion) }
 	if o.Wire.ToolVersion == 0 {
 		follow = func() (*rule.Tool, error) { return s.catalogue.Latest(ctx, o.Tool) }
@@ -26,10 +24,33 @@ func (s *Service) ofObject(ctx context.Context, c *contract.Contract, a action.A
 	if err != nil {
 		return nil, err
 	}
-	if o.Tool == c.Approval.Before || readsTarget(read.Contract, a) {
-		return read.Contract, nil
+	return read.Contract, nil
+}
+
+// ofObject reports whether a reading is one of the object that the action changes:
+// what is read before people decide, and whatever else reads the action's own
+// target. Any other may be gone or have any version.
+func ofObject(read, c *contract.Contract, a action.Action) bool {
+	return read != nil && (read.Name == c.Approval.Before || readsTarget(read, a))
+}
+
+// aboutOther reports whether what was read names another object, or another
+// operation, than the tool has to be asked about for this action, or this step.
+func aboutOther(read *contract.Contract, a action.Action, o Observation) bool {
+	if read == nil || o.Error != "" {
+		return false
 	}
-	return nil, nil
+	input, err := read.InputFor(factsOf(a, o.Step))
+	return err == nil && read.AboutOther(input, o.Snapshot)
+}
+
+// factsOf is what read tools may know of an action, or of one of its steps.
+func factsOf(a action.Action, step string) contract.Facts {
+	f := contract.Facts{Payload: a.Payload, ActorID: a.Actor.ID, ExecutionKey: action.StepKey(a.ExecutionKey, step)}
+	if a.Target != nil {
+		f.TargetType, f.TargetID = a.Target.Type, a.Target.ID
+	}
+	return f
 }
 
 // readsTarget reports whether a read tool, called for an action, reads the action's
@@ -38,7 +59,7 @@ func readsTarget(read *contract.Contract, a action.Action) bool {
 	if a.Target == nil {
 		return false
 	}
-	input, err := read.InputFor(contract.Facts{Payload: a.Payload, ActorID: a.Actor.ID, ExecutionKey: a.ExecutionKey, TargetType: a.Target.Type, TargetID: a.Target.ID})
+	input, err := read.InputFor(factsOf(a, ""))
 	if err != nil {
 		return false
 	}

@@ -152,12 +152,17 @@ func (s *Service) Observe(ctx context.Context, client people.Client, id string, 
 		if err != nil {
 			return nil, err
 		}
+		read, err := s.followed(ctx, o)
+		if err != nil {
+			return nil, err
+		}
+		other := aboutOther(read, a, o)
 		if c, asks := asksByKey(tool.Contract, o); asks && len(a.Attempts) > 0 {
 			undone, err := undoneBy(ctx, s.ledger, a)
 			if err != nil {
 				return nil, err
 			}
-			f := found(c, o)
+			f := found(c, o, other)
 			if answersFull(a, f) {
 				return nil, full("answers")
 			}
@@ -167,16 +172,13 @@ func (s *Service) Observe(ctx context.Context, client people.Client, id string, 
 			return nil, full("observations")
 		}
 		cmd := action.AddObservation{By: client.By(), CaseID: action.NewID("cas"), Observation: action.Observation{ID: o.ID, Tool: o.Tool, Step: o.Step,
-			Failed: o.Error != "", ObservedAt: o.ObservedAt.UTC(), Snapshot: o.Snapshot, Error: o.Error, Wire: o.Wire}}
-		object, err := s.ofObject(ctx, tool.Contract, a, o)
-		if err != nil {
-			return nil, err
-		}
-		if o.Error != "" {
-			cmd.Observation.Absent = object != nil && object.Absent(o.Wire.Status)
+			Failed: o.Error != "" || other, Other: other, ObservedAt: o.ObservedAt.UTC(), Snapshot: o.Snapshot, Error: o.Error, Wire: o.Wire}}
+		object := ofObject(read, tool.Contract, a)
+		if cmd.Observation.Failed {
+			cmd.Observation.Absent = object && !other && read.Absent(o.Wire.Status)
 			return cmd, nil
 		}
-		if object != nil {
+		if object {
 			cmd.Observation.Version = versionIn(o.Snapshot)
 		}
 		err = judge(ctx, tool, a, &cmd)
@@ -196,11 +198,15 @@ func asksByKey(c *contract.Contract, o Observation) (*contract.Contract, bool) {
 }
 
 // found is what an answer about the operation, by its key, says. A query that
-// failed, and an answer that the contract cannot read, say nothing, unless it was
-// answered that there is no such operation, and the contract takes that for a no.
-func found(c *contract.Contract, o Observation) action.Found {
-	f := action.Found{ID: o.ID, Source: o.Tool, Step: o.Step, Outcome: action.FoundUnknown, Wire: o.Wire, ObservedAt: o.ObservedAt.UTC()}
-	if o.Error != "" {
+// failed, an answer about something else, and one that the contract cannot read, say
+// nothing, unless it was answered that there is no such operation, and the contract
+// takes that for a no.
+func found(c *contract.Contract, o Observation, other bool) action.Found {
+	f := action.Found{ID: o.ID, Source: o.Tool, Step: o.Step, Outcome: action.FoundUnknown, Wire: o.Wire, ObservedAt: o.ObservedAt.UTC(), Other: other}
+	switch {
+	case other:
+		return f
+	case o.Error != "":
 		if c.Execution.StatusQuery.Missed(o.Wire.Status) {
 			f.Outcome = action.FoundNotExecuted
 		}

@@ -180,7 +180,7 @@ func (p CasePage) whyNot(code string) Msg {
 func (p CasePage) readingOptions(ctx context.Context) []Option {
 	out := []Option{{"", Outside(T(ctx, "settle.reading_none"))}}
 	for _, s := range slices.Backward(p.Snapshots) {
-		if s.Hash != "" && !slices.ContainsFunc(out, func(o Option) bool { return o.Value == s.Hash }) {
+		if s.Hash != "" && !s.Other && !slices.ContainsFunc(out, func(o Option) bool { return o.Value == s.Hash }) {
 			words := msg("settle.reading_one", "at", shown{s.At, Clock}, "tool", Outside(s.Tool), "read", s.words(), "hash", Outside(Fingerprint(s.Hash)))
 			out = append(out, Option{s.Hash, Outside(words.Plain(ctx))})
 		}

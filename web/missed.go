@@ -12,6 +12,7 @@ type Missed struct {
 	Last   time.Time
 	Status int    // HTTP status of the last answer; 0 when there was none, or nobody told
 	Code   string // of the last: EXECUTION_ERROR when it was asked, TOOL_UNAVAILABLE when it could not be, "" when the status says it
+	Other  bool   // the last showed another object
 }
 
 // words says how often it was asked and what came of it.
@@ -23,6 +24,8 @@ func (m Missed) words() Msg {
 func (m Missed) answer() Msg {
 	key := "missed.untold"
 	switch {
+	case m.Other:
+		key = "missed.else"
 	case m.Status >= 200 && m.Status < 300:
 		key = "missed.unreadable"
 	case m.Status > 0:

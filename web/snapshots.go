@@ -13,6 +13,7 @@ type Reading struct {
 	Version Text            // of the object; empty when it shows none
 	Body    json.RawMessage // nil when it failed or was removed
 	Failed  Text            // why there is no answer
+	Other   bool            // it is about another object or operation: kept, not compared
 	Hash    string
 }
 
@@ -32,6 +33,7 @@ func NewSnapshots(readings []Reading, how FieldSource) []Snapshot {
 		s := Snapshot{Reading: r}
 		if len(r.Body) > 0 {
 			before, seen := last[r.Tool]
+			seen = seen && !r.Other
 			how.Kind, how.Payload, how.Now = TableSnapshot, r.Body, nil
 			s.First = !seen
 			how.Left = Source{NotRead: !seen}
@@ -42,7 +44,9 @@ func NewSnapshots(readings []Reading, how FieldSource) []Snapshot {
 			if seen {
 				s.Diff.Fields = changedOnly(s.Diff.Fields)
 			}
-			last[r.Tool] = r.Body
+			if !r.Other {
+				last[r.Tool] = r.Body
+			}
 		}
 		out = append(out, s)
 	}

@@ -30,6 +30,7 @@ type Told struct {
 	Version    Text // of the object
 	Holds      string
 	Error      Text
+	Other      bool   // it is about another object or operation
 	Why        string // of a case
 	Code       string // of a failure
 	Verdict    string
@@ -62,6 +63,8 @@ func (t Told) line() Msg {
 		key = "story.receipt." + outcomeWord(t.Outcome)
 	case "observation":
 		switch {
+		case t.Other:
+			key = "story.observation_other"
 		case !t.Error.Empty():
 			key = "story.observation_failed"
 		case t.Holds == "yes" || t.Holds == "no":
@@ -131,6 +134,9 @@ func (t Told) runDetails(add func(Msg)) {
 	}
 	if !t.Error.Empty() {
 		add(msg("list.single", "a", t.Error))
+	}
+	if t.Other && t.Kind != "observation" {
+		add(msg("story.about_other"))
 	}
 	if t.Why != "" {
 		add(msg(firstKnown("why."+t.Why, "why.else"), "why", Outside(t.Why)))

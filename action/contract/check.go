@@ -60,6 +60,12 @@ func (c *Contract) checkPayloadPlaces(add adder) {
 	for _, id := range c.Target.ID {
 		c.needPlace("/target/id", id, add)
 	}
+	switch n := len(c.Target.Answer); {
+	case n > 0 && c.Mode != Read:
+		add("/target/answer", "is for tools that read: take it out")
+	case n > 0 && n != len(c.Target.ID):
+		add("/target/answer", "names %d places, and the id has %d: say of each where the answer names it", n, len(c.Target.ID))
+	}
 	if isPointer(c.Target.Scope) {
 		c.needPlace("/target/scope", c.Target.Scope, add)
 	}

@@ -85,10 +85,11 @@ type Contract struct {
 
 // Target names the business object that an action is about.
 type Target struct {
-	Type  string   `json:"type"`
-	ID    Pointers `json:"id"`              // into the payload; several are joined by "/"
-	Scope string   `json:"scope,omitempty"` // a literal, or a JSON Pointer into the payload
-	Block Block    `json:"block"`
+	Type   string   `json:"type"`
+	ID     Pointers `json:"id"`               // into the payload; several are joined by "/"
+	Answer Pointers `json:"answer,omitempty"` // of a tool that reads: into its answer, where each of them stands; nil: where they stand in the payload, if at all
+	Scope  string   `json:"scope,omitempty"`  // a literal, or a JSON Pointer into the payload
+	Block  Block    `json:"block"`
 }
 
 // Approval says who must agree, and for how long a yes is good.

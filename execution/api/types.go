@@ -259,6 +259,7 @@ type ObservationState struct {
 	HTTPStatus    *int            `json:"http_status"` // null when there was no answer, or nobody told
 	Code          *string         `json:"code"`
 	Holds         *bool           `json:"holds"`
+	AboutOther    bool            `json:"about_other"` // the snapshot names another object or operation: it proves nothing
 	ObservedAt    time.Time       `json:"observed_at"`
 }
 
