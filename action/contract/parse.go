@@ -87,14 +87,14 @@ func (c *Contract) compile(full *node) []action.FieldError {
 	if c.input, err = compileSchema(c.InputSchema); err != nil {
 		problems = append(problems, schemaProblems(err, "/input_schema")...)
 	}
-	problems = append(problems, tooManyWays(c.input, "/input_schema")...)
+	problems = append(problems, tooLong(c.input, "/input_schema")...)
 	if len(c.OutputSchema) == 0 {
 		return problems
 	}
 	if c.output, err = compileSchema(c.OutputSchema); err != nil {
 		problems = append(problems, schemaProblems(err, "/output_schema")...)
 	}
-	problems = append(problems, tooManyWays(c.output, "/output_schema")...)
+	problems = append(problems, tooLong(c.output, "/output_schema")...)
 	return problems
 }
 

@@ -47,26 +47,38 @@ func (p *paths) through(s *jsonschema.Schema) int {
 
 // parts are the schemas that a schema asks, of the same value or of what is in it.
 func parts(s *jsonschema.Schema) []*jsonschema.Schema {
-	all := []*jsonschema.Schema{s.Ref, s.RecursiveRef, s.Not, s.If, s.Then, s.Else, s.PropertyNames,
-		s.UnevaluatedProperties, s.Contains, s.Items2020, s.UnevaluatedItems, s.ContentSchema}
-	if s.DynamicRef != nil {
-		all = append(all, s.DynamicRef.Ref)
-	}
-	for _, list := range [][]*jsonschema.Schema{s.AllOf, s.AnyOf, s.OneOf, s.PrefixItems} {
-		all = append(all, list...)
-	}
-	for _, named := range []map[string]*jsonschema.Schema{s.Properties, s.DependentSchemas} {
-		for _, part := range named {
-			all = append(all, part)
-		}
+	all := append(beside(s), s.PropertyNames, s.UnevaluatedProperties, s.Contains, s.Items2020, s.UnevaluatedItems, s.ContentSchema)
+	all = append(all, s.PrefixItems...)
+	for _, part := range s.Properties {
+		all = append(all, part)
 	}
 	for _, part := range s.PatternProperties {
 		all = append(all, part)
 	}
-	loose := []any{s.AdditionalProperties, s.Items, s.AdditionalItems}
+	return schemas(all, s.AdditionalProperties, s.Items, s.AdditionalItems)
+}
+
+// beside are the schemas that a schema asks of the same value.
+func beside(s *jsonschema.Schema) []*jsonschema.Schema {
+	all := []*jsonschema.Schema{s.Ref, s.RecursiveRef, s.Not, s.If, s.Then, s.Else}
+	if s.DynamicRef != nil {
+		all = append(all, s.DynamicRef.Ref)
+	}
+	for _, list := range [][]*jsonschema.Schema{s.AllOf, s.AnyOf, s.OneOf} {
+		all = append(all, list...)
+	}
+	for _, part := range s.DependentSchemas {
+		all = append(all, part)
+	}
+	var loose []any
 	for _, part := range s.Dependencies {
 		loose = append(loose, part)
 	}
+	return schemas(all, loose...)
+}
+
+// schemas are those of all and loose that are some.
+func schemas(all []*jsonschema.Schema, loose ...any) []*jsonschema.Schema {
 	for _, part := range loose {
 		switch part := part.(type) {
 		case *jsonschema.Schema:

@@ -55,3 +55,41 @@ func TestASchemaThatDoublesIsRefused(t *testing.T) {
 		t.Errorf("one that leads back: %v", err)
 	}
 }
+
+// So is one that leads back to itself twice for the same value: 30 levels are a
+// thousand million judgements.
+func TestASchemaThatRepeatsItselfIsRefused(t *testing.T) {
+	const back = `{"$ref":"#/$defs/d"}`
+	source := func(d string) []byte {
+		return []byte(`{"name":"shop.repeats","description":"Repeats.","input_schema":{"type":"object","properties":{"root":` + back + `},"$defs":{"d":` +
+			strings.ReplaceAll(d, "BACK", back) + `}}}`)
+	}
+	deep := []byte(`{"root":` + strings.Repeat(`{"a":`, 29) + `{}` + strings.Repeat("}", 29) + `}`)
+	for _, d := range []string{
+		`{"properties":{"a":{"allOf":[BACK,BACK]}}}`, `{"properties":{"a":{"anyOf":[BACK,{"not":BACK}]}}}`,
+		`{"allOf":[{"properties":{"a":BACK}},{"properties":{"a":BACK}}]}`, `{"oneOf":[{"properties":{"a":BACK,"b":true}},{"properties":{"a":BACK}}]}`,
+		`{"properties":{"a":BACK},"patternProperties":{"^a":BACK}}`, `{"patternProperties":{"^a":BACK,"a$":BACK}}`, `{"if":{"properties":{"a":BACK}},"then":{"additionalProperties":BACK}}`,
+		`{"items":BACK,"contains":BACK}`, `{"prefixItems":[BACK],"contains":BACK}`, `{"allOf":[{"items":BACK},{"prefixItems":[true,BACK]}]}`,
+		`{"properties":{"a":{"properties":{"a":{"dependentSchemas":{"a":BACK,"b":BACK}}}}}}`,
+	} {
+		_, err := Parse(source(d))
+		r := action.AsRefusal(err)
+		if err == nil || len(r.Errors) != 1 || !strings.HasPrefix(r.Errors[0].Pointer, "/input_schema/") || !strings.Contains(r.Errors[0].Detail, "leads back to itself") {
+			t.Errorf("%s: %v, %+v", d, err, r)
+		}
+	}
+	for _, d := range []string{
+		`{"properties":{"a":BACK,"b":BACK},"additionalProperties":BACK}`, `{"properties":{"a":BACK},"patternProperties":{"^b":BACK}}`,
+		`{"oneOf":[{"properties":{"a":BACK}},{"properties":{"b":{"items":BACK}}},{"type":"string"}]}`, `{"prefixItems":[BACK,BACK],"items":BACK}`,
+		`{"properties":{"a":{"allOf":[BACK,{"required":["a"]}]}}}`, `{"items":BACK,"minItems":1,"propertyNames":{"pattern":"^a"}}`,
+	} {
+		c, err := Parse(source(d))
+		if err != nil {
+			t.Errorf("%s: %+v", d, action.AsRefusal(err).Errors)
+			continue
+		}
+		if err := c.ValidateInput(deep); err != nil && !action.IsCode(err, action.InvalidPayload) {
+			t.Errorf("%s: %v", d, err)
+		}
+	}
+}
