@@ -4,10 +4,12 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"sync"
 
+	"countersign/action"
 	"countersign/execution"
 	"countersign/execution/mcpserver"
 )
@@ -61,6 +63,12 @@ func runMCP(ctx context.Context, c *call) error {
 		return err
 	}
 	if f.addr == "" {
+		switch err := client.Check(ctx); {
+		case execution.HasCode(err, action.Unauthorized):
+			return fmt.Errorf("the console at %s does not take the key in --key or COUNTERSIGN_KEY: it is unknown, over or withdrawn. Ask an admin for another: console client -h", f.console)
+		case err != nil:
+			f.log.Warn("it is not known yet whether the console takes the key", "error", err)
+		}
 		return mcpserver.Serve(ctx, mcpserver.New(client, f.options), c.in, c.out)
 	}
 	ln, err := listen(f.addr)

@@ -78,6 +78,9 @@ func (f demoFile) proposesOverMCP(t *testing.T) {
 	if is := a.InitializeResult().ServerInfo; is.Version != productVersion() || strings.Contains(is.Version, "/") {
 		t.Errorf("it is %s %q", is.Name, is.Version)
 	}
+	if said, err := asTheGuideSays(t, f.Console, "ck_00000000_0").CombinedOutput(); err == nil || !strings.Contains(string(said), "does not take the key") {
+		t.Errorf("with a key of nobody: %v, %s", err, said)
+	}
 	const tool = "refunds.refund_order"
 	if text := a.calls(t, "list_tools", `{"tool": "`+tool+`"}`, nil); !strings.Contains(text, "exclusiveMinimum") {
 		t.Errorf("the tool is %s", text)

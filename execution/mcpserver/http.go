@@ -2,10 +2,12 @@ package mcpserver
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"io"
 	"net/http"
 	"strings"
+	"time"
 
 	"countersign/action"
 	"countersign/execution"
@@ -17,7 +19,7 @@ import (
 const Path = "/mcp"
 
 // Handler serves the protocol as streamable HTTP. Every request carries an API
-// key of the console as its bearer token, and does what that key may do: the
+// key of the console as its bearer token, which the console is asked about first, and does what that key may do: the
 // handler has no key of its own and keeps no session, so there is none to take
 // over. A request is one message of at most action.MaxBodyBytes: what was once a
 // batch is refused, in every version of the protocol. Requests from web pages of another origin are refused, and so are those
@@ -27,24 +29,35 @@ func Handler(console *execution.Client, o Options) http.Handler {
 		return New(console.As(bearer(r)), o)
 	}, &mcp.StreamableHTTPOptions{Stateless: true, JSONResponse: true, MaxRequestBodyBytes: action.MaxBodyBytes, PropagateRequestCancellation: true})
 	mux := http.NewServeMux()
-	mux.Handle(Path, http.NewCrossOriginProtection().Handler(withKey(oneMessage(streamable))))
+	mux.Handle(Path, http.NewCrossOriginProtection().Handler(withKey(console, oneMessage(streamable))))
 	return mux
 }
 
-// withKey lets only requests with a key through. Whether it is a good one is
-// the console's to say.
-func withKey(next http.Handler) http.Handler {
+// keyTime bounds how long a key is asked about.
+const keyTime = 5 * time.Second
+
+// withKey lets only requests with a key through that the console takes, or that
+// nobody can say of now: then whatever is called says so. The answer to any other
+// is that of the protocol's authorization: 401, and the scheme to use.
+func withKey(console *execution.Client, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if bearer(r).Set() {
-			next.ServeHTTP(w, r)
-			return
+		key, challenge, said := bearer(r), "Bearer", "Send an API key of the console: Authorization: Bearer …."
+		if key.Set() {
+			ctx, cancel := context.WithTimeout(r.Context(), keyTime)
+			err := console.As(key).Check(ctx)
+			cancel()
+			if !execution.HasCode(err, action.Unauthorized) {
+				next.ServeHTTP(w, r)
+				return
+			}
+			challenge, said = `Bearer error="invalid_token"`, "The console does not take this API key: it is unknown, over or withdrawn. Ask for another one."
 		}
-		text, err := json.Marshal(refusalOf(action.Refuse(action.Unauthorized, "Send an API key of the console: Authorization: Bearer ….")))
+		text, err := json.Marshal(refusalOf(action.Refuse(action.Unauthorized, said)))
 		if err != nil {
 			http.Error(w, "the answer cannot be written", http.StatusInternalServerError)
 			return
 		}
-		w.Header().Set("WWW-Authenticate", "Bearer")
+		w.Header().Set("WWW-Authenticate", challenge)
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusUnauthorized)
 		w.Write(append(text, '\n')) // whoever asked may be gone

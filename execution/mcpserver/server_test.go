@@ -252,10 +252,14 @@ func TestHTTPIsGuarded(t *testing.T) {
 		status int
 		says   string
 	}{
-		"as it should be":     {func(*http.Request) {}, 200, stage.SetPrice},
-		"no key":              {func(r *http.Request) { r.Header.Del("Authorization") }, 401, "way_out"},
-		"another scheme":      {func(r *http.Request) { r.Header.Set("Authorization", "Basic "+good) }, 401, ""},
-		"a key of nobody":     {func(r *http.Request) { r.Header.Set("Authorization", "Bearer ck_00000000_0") }, 200, `"isError":true`},
+		"as it should be": {func(*http.Request) {}, 200, stage.SetPrice},
+		"no key":          {func(r *http.Request) { r.Header.Del("Authorization") }, 401, "way_out"},
+		"another scheme":  {func(r *http.Request) { r.Header.Set("Authorization", "Basic "+good) }, 401, ""},
+		"a key of nobody": {func(r *http.Request) { r.Header.Set("Authorization", "Bearer ck_00000000_0") }, 401, "does not take this API key"},
+		"hello, key of nobody": {func(r *http.Request) {
+			r.Header.Set("Authorization", "Bearer ck_00000000_0")
+			with(`{"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "agent", "version": "1"}}}`)(r)
+		}, 401, `"code":"unauthorized"`},
 		"a page elsewhere":    {func(r *http.Request) { r.Header.Set("Origin", "https://evil.example") }, 403, ""},
 		"a page, by its site": {func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "cross-site") }, 403, ""},
 		"a name rebound":      {func(r *http.Request) { r.Host = "evil.example" }, 403, ""},
@@ -280,6 +284,9 @@ func TestHTTPIsGuarded(t *testing.T) {
 		text, err := io.ReadAll(resp.Body)
 		resp.Body.Close()
 		e.must(err)
+		if challenge := resp.Header.Get("WWW-Authenticate"); (resp.StatusCode == 401) != strings.HasPrefix(challenge, "Bearer") {
+			t.Errorf("%s: %d asks for %q", name, resp.StatusCode, challenge)
+		}
 		if resp.StatusCode != c.status || !strings.Contains(string(text), c.says) {
 			t.Errorf("%s: %d %s", name, resp.StatusCode, text)
 		}
