@@ -79,7 +79,7 @@ func (s *server) streamAction(w http.ResponseWriter, r *http.Request, c caller) 
 		return err
 	}
 	defer s.looking.enter(snap.Action.ID, c.session.Person)()
-	return s.stream(w, r, func(context.Context) (string, error) {
+	return s.stream(w, r, c, func(context.Context) (string, error) {
 		if flash := s.decidedFlash(r, c); flash != nil {
 			return fmt.Sprintf("event: now\ndata: %s\n\n", oneLine(flash.Now(speaking(r, c, time.Time{})))), nil
 		}

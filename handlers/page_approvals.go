@@ -227,7 +227,7 @@ func (s *server) streamApprovals(w http.ResponseWriter, r *http.Request, c calle
 	if after == "" {
 		after = "act_"
 	}
-	return s.stream(w, r, func(ctx context.Context) (string, error) {
+	return s.stream(w, r, c, func(ctx context.Context) (string, error) {
 		n, err := s.Pages.QueueCount(ctx, f, after, countMost)
 		if err != nil {
 			return "", err

@@ -146,7 +146,7 @@ func (s *server) streamTriage(w http.ResponseWriter, r *http.Request, c caller) 
 	if err != nil || f.Tab == triage.TabSettled {
 		return action.Refuse(action.InvalidArgument, "Open the page again.").At("/since", "must be when the page was read")
 	}
-	return s.stream(w, r, func(ctx context.Context) (string, error) {
+	return s.stream(w, r, c, func(ctx context.Context) (string, error) {
 		n, err := s.CaseReads.CaseNews(ctx, f, since, countMost)
 		return fmt.Sprintf("event: new\ndata: %d\n\n", n), err
 	})

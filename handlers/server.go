@@ -79,6 +79,7 @@ type server struct {
 	origins   *http.CrossOriginProtection
 	failures  *httprate.RateLimiter // of API keys that are not known
 	waiting   seats                 // of requests that wait
+	streams   seats                 // of open pages that are told what is new
 	looking   looking               // who has which action open
 	filePage  int                   // rows of a file that are read at a time
 	fileMost  int                   // requests in one file of the history
@@ -92,6 +93,8 @@ type server struct {
 const (
 	maxWaiting         = 1000 // requests that wait at a time
 	maxWaitingEach     = 400  // of one API client
+	maxStreams         = 2000 // open pages that are told what is new
+	maxStreamsEach     = 32   // of one person
 	maxFailedKeys      = 300  // per address and minute
 	maxHeaderIDBytes   = 64
 	ordinaryTime       = 30 * time.Second // to answer what does not wait
@@ -128,6 +131,7 @@ func newServer(cfg Config, table []route) (*server, error) {
 	cfg.PublicURL = strings.TrimRight(cfg.PublicURL, "/")
 	s := &server{Config: cfg, catalogue: cfg.Approvals.Catalogue(), base: base, secure: base.Scheme == "https",
 		origins: http.NewCrossOriginProtection(), filePage: filePage, fileMost: fileMost,
+		waiting: seats{most: maxWaiting, each: maxWaitingEach}, streams: seats{most: maxStreams, each: maxStreamsEach},
 		failures: httprate.NewRateLimiter(maxFailedKeys, time.Minute, httprate.WithResponseHeaders(httprate.ResponseHeaders{}))}
 	if cfg.Traces == nil {
 		cfg.Traces = noop.NewTracerProvider()

@@ -10,9 +10,15 @@ import (
 // streamLife is how long a stream lasts; the browser then asks for a new one.
 const streamLife = time.Hour
 
-// stream sends a page what is new, as server-sent events, each time that it is
-// something else. It ends with the session.
-func (s *server) stream(w http.ResponseWriter, r *http.Request, news func(ctx context.Context) (string, error)) error {
+// stream sends a person's page what is new, as server-sent events, each time that
+// it is something else. It ends with the session. A page beyond those that one
+// person may have open so is refused, and is read without.
+func (s *server) stream(w http.ResponseWriter, r *http.Request, c caller, news func(ctx context.Context) (string, error)) error {
+	free, ok := s.streams.take(c.session.Person.ID)
+	if !ok {
+		return busy("You have too many pages open. This one does not say what is new: open it again to see, or close some.", "streams", retryAfterBusy)
+	}
+	defer free()
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("Cache-Control", "no-store")
 	flusher := http.NewResponseController(w)

@@ -6,35 +6,36 @@ import (
 	"time"
 )
 
-// seats are the places of requests that wait.
+// seats are the places of requests that stay.
 type seats struct {
-	mu    sync.Mutex
-	all   int
-	taken map[string]int // by client
+	most, each int // places in all, and for one client or person
+	mu         sync.Mutex
+	all        int
+	taken      map[string]int // by whose they are
 }
 
-// take gives a client a place, unless all are taken or those that one client may
-// have; free gives it back.
-func (s *seats) take(client string) (free func(), ok bool) {
+// take gives somebody a place, unless all are taken or those that one may have;
+// free gives it back.
+func (s *seats) take(who string) (free func(), ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.all >= maxWaiting || s.taken[client] >= maxWaitingEach {
+	if s.all >= s.most || s.taken[who] >= s.each {
 		return nil, false
 	}
 	if s.taken == nil {
 		s.taken = map[string]int{}
 	}
 	s.all++
-	s.taken[client]++
-	return func() { s.leave(client) }, true
+	s.taken[who]++
+	return func() { s.leave(who) }, true
 }
 
-func (s *seats) leave(client string) {
+func (s *seats) leave(who string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.all--
-	if s.taken[client]--; s.taken[client] == 0 {
-		delete(s.taken, client)
+	if s.taken[who]--; s.taken[who] == 0 {
+		delete(s.taken, who)
 	}
 }
 

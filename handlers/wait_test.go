@@ -147,6 +147,32 @@ func TestTooManyWait(t *testing.T) {
 	(<-answers).want(200)
 }
 
+// One person has only so many pages told what is new; the next is told so, and
+// others are as ever.
+func TestTooManyPagesAreOpen(t *testing.T) {
+	e := newEnv(t)
+	a := e.proposed(stage.SetPrice)
+	var free func()
+	for range maxStreamsEach {
+		free, _ = e.inner.streams.take(e.Mia.ID)
+	}
+	mia := e.as(e.Mia)
+	for _, path := range []string{"/approvals/stream", "/actions/" + a.ID + "/stream"} {
+		got := mia.open(path).want(http.StatusTooManyRequests).says("You have too many pages open")
+		if got.header.Get("Retry-After") == "" {
+			t.Errorf("%s does not say when again", path)
+		}
+	}
+	mia.open("/actions/" + a.ID).want(200)
+	close(e.stopping) // what is taken ends at once
+	e.as(e.Ken).open("/approvals/stream").want(200)
+	free()
+	mia.open("/approvals/stream").want(200)
+	if n := e.inner.streams.count(); n != maxStreamsEach-1 {
+		t.Errorf("%d places are taken", n)
+	}
+}
+
 // count is how many requests wait.
 func (s *seats) count() int {
 	s.mu.Lock()
