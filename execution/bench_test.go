@@ -61,7 +61,7 @@ func newBench(t testing.TB) *bench {
 	b.key = key
 	b.console = httptest.NewUnstartedServer(nil)
 	console, err := handlers.New(handlers.Config{Log: slog.New(slog.DiscardHandler), Approvals: b.Approvals, Triage: b.Triage, Cases: b.Cases, Callbacks: b.Callbacks, Reconcile: b.Reconciler, People: b.People,
-		Sessions: people.NewSessions(b.DB, false), Reads: b.DB, Pages: b.DB, CaseReads: b.DB, TaskReads: b.DB, Overview: b.DB, Directory: b.DB, Stops: b.DB, Ready: b.DB.Ping,
+		Sessions: people.NewSessions(b.DB, false), Reads: b.DB, Pages: b.DB, CaseReads: b.DB, TaskReads: b.DB, Overview: b.DB, Directory: b.DB, Stops: b.DB, Ready: b.DB.Ready,
 		PublicURL: "http://" + b.console.Listener.Addr().String()})
 	b.must(err)
 	b.console.Config.Handler = b.faulty(console.ServeHTTP)

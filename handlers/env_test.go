@@ -67,7 +67,7 @@ func (e *env) openWith(c *stage.Console, demo Demo) (*httptest.Server, *server) 
 	}
 	listening := httptest.NewUnstartedServer(nil)
 	inner, err := newServer(Config{Log: slog.New(slog.NewJSONHandler(e.log, nil)), Approvals: c.Approvals, Triage: c.Triage, Cases: c.Cases, Callbacks: c.Callbacks, Reconcile: c.Reconciler, People: c.People,
-		Sessions: people.NewSessions(c.DB, false), Reads: c.DB, Pages: c.DB, CaseReads: c.DB, RunReads: c.DB, TaskReads: c.DB, Overview: c.DB, Directory: c.DB, Stops: c.DB, Ready: c.DB.Ping, Stopping: e.stopping,
+		Sessions: people.NewSessions(c.DB, false), Reads: c.DB, Pages: c.DB, CaseReads: c.DB, RunReads: c.DB, TaskReads: c.DB, Overview: c.DB, Directory: c.DB, Stops: c.DB, Ready: c.DB.Ready, Stopping: e.stopping,
 		Demo: demo, PublicURL: "http://" + listening.Listener.Addr().String()}, served)
 	if err != nil {
 		e.T.Fatal(err)

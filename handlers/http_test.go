@@ -136,7 +136,7 @@ func TestFormsOfEveryPageSayWhereTheyComeFrom(t *testing.T) {
 func (e *env) alone(table ...route) (*httptest.Server, *server) {
 	e.T.Helper()
 	inner, err := newServer(Config{Log: slog.New(slog.NewJSONHandler(e.log, nil)), Approvals: e.Approvals, Triage: e.Triage, People: e.People,
-		Sessions: people.NewSessions(e.DB, false), Reads: e.DB, Pages: e.DB, Directory: e.DB, Stops: e.DB, Ready: e.DB.Ping, PublicURL: "https://console.example"}, table)
+		Sessions: people.NewSessions(e.DB, false), Reads: e.DB, Pages: e.DB, Directory: e.DB, Stops: e.DB, Ready: e.DB.Ready, PublicURL: "https://console.example"}, table)
 	if err != nil {
 		e.T.Fatal(err)
 	}

@@ -54,7 +54,7 @@ func newBench(b *testing.B) *bench {
 	server := httptest.NewUnstartedServer(nil)
 	handler, err := handlers.New(handlers.Config{Log: slog.New(slog.DiscardHandler), Approvals: e.Approvals, Triage: e.Triage, Cases: e.Cases, Callbacks: e.Callbacks, Reconcile: e.Reconciler, People: e.People,
 		Sessions: people.NewSessions(e.DB, false), Reads: e.DB, Pages: e.DB, CaseReads: e.DB, RunReads: e.DB, Overview: e.DB, TaskReads: e.DB, Directory: e.DB,
-		Stops: e.DB, Ready: e.DB.Ping,
+		Stops: e.DB, Ready: e.DB.Ready,
 		PublicURL: "http://" + server.Listener.Addr().String()})
 	if err != nil {
 		b.Fatal(err)

@@ -89,8 +89,16 @@ func withOptions(dsn, options string) (string, error) {
 // Close ends all connections.
 func (db *DB) Close() error { return errors.Join(db.pool.Close(), db.locks.Close()) }
 
-// Ping reports whether the database answers.
-func (db *DB) Ping(ctx context.Context) error { return db.pool.PingContext(ctx) }
+// Ready reports whether the database answers and takes changes: a standby, and one
+// that is set to be read only, does not. Whether it has room is only known by writing.
+func (db *DB) Ready(ctx context.Context) error {
+	var changes bool
+	err := db.pool.GetContext(ctx, &changes, `SELECT current_setting('transaction_read_only') = 'off' AND NOT pg_is_in_recovery() AS changes`)
+	if err == nil && !changes {
+		return errReadOnly(nil)
+	}
+	return mapError(err)
+}
 
 // Pool is the pool itself, for checks such as migrations.Current.
 func (db *DB) Pool() *sql.DB { return db.pool.DB }
@@ -173,7 +181,7 @@ func mapError(err error) error {
 		case class == "53":
 			return action.Refuse(action.OutcomeUnknown, "The database has no room for more right now. Nothing was recorded: repeat the request with the same key later.").Because("database-full").From(err)
 		case pe.Code == "25006":
-			return action.Refuse(action.OutcomeUnknown, "The database takes no changes right now. Nothing was recorded: repeat the request with the same key later.").Because("database-read-only").From(err)
+			return errReadOnly(err)
 		case class == "08", class == "57", class == "25":
 			return unreachable(err)
 		}
@@ -185,6 +193,10 @@ func mapError(err error) error {
 		return unreachable(err)
 	}
 	return fmt.Errorf("database: %w", err)
+}
+
+func errReadOnly(err error) error {
+	return action.Refuse(action.OutcomeUnknown, "The database takes no changes right now. Nothing was recorded: repeat the request with the same key later.").Because("database-read-only").From(err)
 }
 
 func unreachable(err error) error {

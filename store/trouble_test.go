@@ -45,6 +45,8 @@ func TestAReadOnlyDatabaseRefusesClearly(t *testing.T) {
 			closed := s.Open(s.DSN, store.Options{MaxConns: 2})
 			_, err = db.Exec(`ALTER DATABASE ` + name + ` RESET default_transaction_read_only`)
 			must(t, err)
+			s.Refused(closed.DB.Ready(background()), action.OutcomeUnknown, "database-read-only")
+			must(t, s.DB.Ready(background()))
 			_, err = run(closed)
 			s.Refused(err, action.OutcomeUnknown, "database-read-only")
 			if id != "" {

@@ -248,7 +248,7 @@ func TestAKilledServerLosesNothingAcknowledged(t *testing.T) {
 		wait.Go(func() {
 			rnd := rand.New(rand.NewPCG(99, uint64(i)))
 			for !stop.Load() {
-				if c.DB.Ping(background()) != nil {
+				if c.DB.Ready(background()) != nil {
 					<-time.After(20 * time.Millisecond) // leave the machine to the server that starts
 				}
 				if err := w.step(c, rnd); err != nil && action.AsRefusal(err).Code == action.Internal {

@@ -74,7 +74,7 @@ func startApp(ctx context.Context, db *database, o appConfig) (*app, error) {
 		TaskReads: db,
 		Directory: db,
 		Stops:     db,
-		Ready:     db.Ping,
+		Ready:     db.Ready,
 		Traces:    o.traces,
 		Metrics:   consoleMetrics(db.Pool()),
 		Stopping:  stopping,

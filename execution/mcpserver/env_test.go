@@ -39,7 +39,7 @@ func newEnv(t *testing.T) *env {
 	e := &env{Stage: stage.New(t, storetest.New(t))}
 	e.console = httptest.NewUnstartedServer(nil)
 	console, err := handlers.New(handlers.Config{Log: slog.New(slog.DiscardHandler), Approvals: e.Approvals, Triage: e.Triage, Reconcile: e.Reconciler, People: e.People,
-		Callbacks: e.Callbacks, Sessions: people.NewSessions(e.DB, false), Reads: e.DB, Pages: e.DB, CaseReads: e.DB, TaskReads: e.DB, Directory: e.DB, Ready: e.DB.Ping,
+		Callbacks: e.Callbacks, Sessions: people.NewSessions(e.DB, false), Reads: e.DB, Pages: e.DB, CaseReads: e.DB, TaskReads: e.DB, Directory: e.DB, Ready: e.DB.Ready,
 		PublicURL: "http://" + e.console.Listener.Addr().String()})
 	e.must(err)
 	e.console.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
