@@ -30,7 +30,9 @@ func TestD3_AReadingOfAnotherObjectProvesNothing(t *testing.T) {
 	version := "7"
 	p.ObjectVersion = &version
 	a := s.Propose(p)
-	own := func(price int) string { return fmt.Sprintf(`{"product_id":%q,"price":%d,"version":7}`, a.Target.ID, price) }
+	own := func(price int) string {
+		return fmt.Sprintf(`{"product_id":%q,"price":%d,"version":7}`, a.Target.ID, price)
+	}
 	a = read(s.Console, a, `{"product_id":"another","price":500,"version":3}`)
 	if _, found := a.Before(); found || a.State != action.Proposed || !a.Observations[0].Other || len(a.Observations[0].Snapshot) == 0 || a.Work() != action.WorkObserve {
 		t.Fatalf("another one before the decision: %+v, %s, wants %q", a.Observations, a.State, a.Work())
