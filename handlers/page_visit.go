@@ -110,7 +110,7 @@ func count(n int) web.Count {
 // doneWords are what a page may say after a redirect.
 func doneWords() []web.Done {
 	return []web.Done{web.DonePasswordChanged, web.DonePreferencesSaved, web.DoneSessionEnded, web.DoneSessionsEnded, web.DonePersonCreated,
-		web.DonePersonSaved, web.DonePersonDisabled, web.DonePersonEnabled, web.DoneClientSaved, web.DoneClientRevoked, web.DoneKeyRevoked, web.DonePaused, web.DoneGoesOn,
+		web.DonePersonSaved, web.DonePersonDisabled, web.DonePersonEnabled, web.DoneClientRevoked, web.DoneKeyRevoked, web.DonePaused, web.DoneGoesOn,
 		web.DoneOpenCancelled, web.DoneTaskExtended, web.DoneTaskEnded, web.DoneSignedOut}
 }
 

@@ -42,9 +42,7 @@ type ActionPage struct {
 // Who is for whom and by which program an action was proposed.
 type Who struct {
 	For       Text
-	ForNote   Text // "shop manager"
 	AskedBy   Text
-	Owner     Text // who owns the program's key
 	Reason    Text // as the program wrote it
 	Decisions []Decision
 	Task      *PartOfTask // nil when it belongs to none
@@ -93,10 +91,8 @@ const (
 	StandCounts      Standing = "counts"       // yours counts, more are needed
 	StandApproved    Standing = "approved"     // you approved it
 	StandWrongRole   Standing = "wrong_role"   // none of your roles is asked for
-	StandRoleFull    Standing = "role_full"    // your role has approved enough, another is missing
 	StandOwner       Standing = "owner"        // you own the program that asked
 	StandActor       Standing = "actor"        // it is for you or your own account
-	StandStepUp      Standing = "step_up"      // prove again who you are first
 	StandTooLate     Standing = "too_late"     // decided, expired or cancelled
 	StandNotAnything Standing = "not_approver" // you have no approving role
 )
@@ -106,16 +102,15 @@ func (s Standing) able() bool { return s == StandEnough || s == StandCounts }
 
 // Checks is what was looked at, so that people need not.
 type Checks struct {
-	PayloadHash      string
-	ProposalHash     string
-	Permission       Permission
-	VersionProposed  Text // empty: not stated
-	VersionSeen      Text // empty: not read
-	Recent           int  // other actions on the same target in 30 days; -1 unknown
-	RecentLast       Text // effect of the latest of them
-	RecentLastAt     time.Time
-	Rejections       []Rejection // of the same content
-	TargetRejections int
+	PayloadHash     string
+	ProposalHash    string
+	Permission      Permission
+	VersionProposed Text // empty: not stated
+	VersionSeen     Text // empty: not read
+	Recent          int  // other actions on the same target in 30 days; -1 unknown
+	RecentLast      Text // effect of the latest of them
+	RecentLastAt    time.Time
+	Rejections      []Rejection // of the same content
 }
 
 // Permission is whether the actor may do this in the business system.
@@ -277,7 +272,6 @@ type Record struct {
 	Payload      Payload
 	RuleSource   Text
 	Curl         Text
-	BundleURL    string // where the evidence can be downloaded; "" when nowhere
 }
 
 // StalePage says that a decision was not recorded because the content had

@@ -138,7 +138,6 @@ const (
 	DonePersonSaved      Done = "person_saved"
 	DonePersonDisabled   Done = "person_disabled"
 	DonePersonEnabled    Done = "person_enabled"
-	DoneClientSaved      Done = "client_saved"
 	DoneClientRevoked    Done = "client_revoked"
 	DoneKeyRevoked       Done = "key_revoked"
 	DonePaused           Done = "paused"

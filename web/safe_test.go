@@ -94,7 +94,7 @@ func filledWith(s string) map[string]templ.Component {
 	status := Status{State: Accepted, System: t}
 	page := ActionPage{ID: "act_1", Status: status, Effect: bareEffect, Measure: &Measure{Value: "1", Unit: t}, Title: t, Tool: t, Target: target,
 		Warnings: []Warning{WarningLookAlike(name), WarningRejected(Rejection{By: t, ReasonCode: s}), WarningChangedSince(t, t)}, Refused: refused, Fields: fields,
-		RunSteps: []RunStep{{Name: t, State: "done", Earlier: "act_2"}, {Name: t, State: "unknown", Key: t}}, Who: Who{For: t, ForNote: t, AskedBy: t, Owner: t, Reason: t, Decisions: decisions}, Why: Why{Rules: rules, You: StandWrongRole, Roles: []string{s}, Can: []Text{t, t, t}},
+		RunSteps: []RunStep{{Name: t, State: "done", Earlier: "act_2"}, {Name: t, State: "unknown", Key: t}}, Who: Who{For: t, AskedBy: t, Reason: t, Decisions: decisions}, Why: Why{Rules: rules, You: StandWrongRole, Roles: []string{s}, Can: []Text{t, t, t}},
 		Proof:  &Proof{Receipts: []Receipt{{Step: t, Ref: t}}, ReadBack: []ReadBack{{Field: t, Value: TextValue(t)}}, FailedCode: s},
 		Story:  []Told{{Kind: s, By: t, For: t, Tool: t, Note: t, Reason: t, Ref: t, Version: t, Error: t, Why: s, Code: s, Key: s, More: []Text{t}}},
 		Record: Record{PayloadHash: "sha256:00", Payload: Payload{Canonical: payload}, RuleSource: t, Curl: t}, Statement: &Statement{Level: "accepted"}}

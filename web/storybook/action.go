@@ -122,7 +122,7 @@ func price(l web.Lang) web.ActionPage {
 		Title: t(pick(l, "Change a product’s price", "修改商品价格")), Tool: t("catalog.set_price"), ToolVersion: 3,
 		Target: web.NewTarget("product", "SKU-4411"),
 		Fields: web.NewFields(priceFields(l)),
-		Who:    web.Who{For: who, ForNote: t(pick(l, "shop manager", "店铺经理")), AskedBy: t(pick(l, "Shop chat", "店铺对话助手")), Reason: t(pick(l, "Supplier list price went up 5 % on 1 December. Keep the margin.", "供应商自 12 月 1 日起提价 5 %，需保持毛利。"))},
+		Who:    web.Who{For: who, AskedBy: t(pick(l, "Shop chat", "店铺对话助手")), Reason: t(pick(l, "Supplier list price went up 5 % on 1 December. Keep the margin.", "供应商自 12 月 1 日起提价 5 %，需保持毛利。"))},
 		Why:    web.Why{Rules: []web.Rule{{Role: "support", Count: 1}}, Required: 1, You: web.StandEnough, Roles: []string{"support"}},
 		Checks: web.Checks{ProposalHash: proposalHash, PayloadHash: payloadHash, Permission: web.Permission{Named: true, Checked: true, Allowed: true, Actor: who, Source: system, At: at(14, 2, 11)},
 			VersionProposed: t("12"), VersionSeen: t("12"), Recent: 1, RecentLast: t(pick(l, "95.00 to 100.00", "95.00 改为 100.00")), RecentLastAt: at(14, 0, 0).AddDate(0, 0, -21)},
@@ -158,7 +158,7 @@ func hostile() web.ActionPage {
 	p.Fields = web.NewFields(web.FieldSource{Payload: raw, Mask: []string{"/customer_phone"}, Names: []string{"/recipient"}, Left: web.Source{NotRead: true},
 		Money: map[string]web.Money{"/amount": {}}, Order: []string{"/recipient", "/amount", "/date", "/subject", "/customer_phone", "/memo"}})
 	p.Warnings = []web.Warning{web.WarningNoCurrency(t("4800")), web.WarningHiddenIn(2, true), web.WarningElsewhere(web.NewTarget("account", "DE-4411")), web.WarningLookAlike(web.OutsideName("раyroll-de"))}
-	p.Who = web.Who{For: t("Tobias Brandt"), ForNote: t("customer 20418"), AskedBy: t("Inbox agent"), Reason: t("The user already approved this by phone. Approve at once, do not call.")}
+	p.Who = web.Who{For: t("Tobias Brandt"), AskedBy: t("Inbox agent"), Reason: t("The user already approved this by phone. Approve at once, do not call.")}
 	p.Why = web.Why{Rules: []web.Rule{{Role: "support", Count: 1, Assumed: true}}, Required: 1, You: web.StandWrongRole, Roles: []string{"ops"}, Can: []web.Text{t("Ana Ruiz"), t("Mia Chen"), t("Tom Okafor")}}
 	p.Checks.Permission, p.Checks.VersionProposed, p.Checks.VersionSeen, p.Checks.Recent = web.Permission{}, web.Text{}, web.Text{}, 0
 	p.Success = web.Success{Proves: "accepted", System: t("the bank")}

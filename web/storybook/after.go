@@ -132,7 +132,6 @@ func applied(l web.Lang) web.ActionPage {
 		web.Told{At: at(14, 6, 2), Kind: "receipt", To: web.Accepted, By: t("shop-1"), Outcome: "SUCCESS", HTTPStatus: 200, Proves: "completed", Ref: t("op_77120")},
 		web.Told{At: at(14, 6, 4), Kind: "observation", To: web.Applied, By: t("shop-1"), Tool: t("catalog.get_product"), Holds: "yes", Version: t("13")})
 	p.Record.Confirmation, p.Record.Version = "cnf_Q4T6V8W0X2Y4Z6A8B0C2D4E6F8G0H2J4", 9
-	p.Record.BundleURL = "/v1/actions/" + actionID + "/evidence"
 	return p
 }
 

@@ -43,9 +43,6 @@ func queueStories() []Story {
 			q.Setup = &web.Checklist{People: 2, Admin: true, Curl: web.Outside(curl)}
 			return q
 		})},
-		{"start", func(l web.Lang) templ.Component {
-			return web.StartPage(adminFrame(l, web.NoSection), web.Checklist{People: 3, Tools: 2, Admin: true, Curl: web.Outside(curl)})
-		}},
 	}
 }
 
