@@ -47,10 +47,10 @@ e AS (
     INSERT INTO events (subject, version, op, kind, by_kind, by_id, by_name, by_role, by_method, from_state, to_state, at, data)
     SELECT 'callbacks:' || $2, (SELECT coalesce(max(version), 0) + 1 FROM events WHERE subject = 'callbacks:' || $2),
         'secret:' || s.id, 'callback_secret_added', $5, $6, $7, $8, $9, '', '', n.at, $10 FROM s, n)
-SELECT (SELECT id FROM s) AS id, '' AS held`
+SELECT coalesce((SELECT id FROM s), (SELECT id FROM callback_secrets WHERE id = $1)) AS id, '' AS held`
 
-// AddCallbackSecret stores a secret. With a grace the tool's other secrets end
-// that much later.
+// AddCallbackSecret stores a secret, once however often it is given. With a grace
+// the tool's other secrets end that much later.
 func (db *DB) AddCallbackSecret(ctx context.Context, s triage.CallbackSecret, grace *time.Duration, by action.By) error {
 	var ends *int64
 	said := map[string]any{"secret": s.ID}

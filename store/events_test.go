@@ -4,11 +4,13 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"countersign/action"
 	"countersign/approvals"
 	"countersign/people"
 	"countersign/store/stage"
+	"countersign/triage"
 )
 
 func TestTheApplicationCannotChangeEvents(t *testing.T) {
@@ -179,4 +181,20 @@ func noise(n int) string {
 		b.WriteString(action.NewRef())
 	}
 	return b.String()[:n]
+}
+
+// A secret that is written down again, because the answer was lost, is there once
+// and is no conflict.
+func TestACallbackSecretIsAddedOnce(t *testing.T) {
+	s := set(t)
+	secret := triage.CallbackSecret{ID: action.NewID("sec"), Tool: stage.SetPrice, Sealed: []byte("sealed")}
+	for range 2 {
+		must(t, s.DB.AddCallbackSecret(background(), secret, new(time.Duration), s.Admin.As(people.RoleAdmin, people.ByPassword)))
+	}
+	if kept, _, err := s.DB.CallbackSecrets(background(), stage.SetPrice); err != nil || len(kept) != 1 || kept[0].EndsAt != nil {
+		t.Errorf("%+v, %v", kept, err)
+	}
+	if n := one[int](t, owner(t, s), `SELECT count(*) FROM events WHERE subject = 'callbacks:' || $1`, stage.SetPrice); n != 1 {
+		t.Errorf("%d events", n)
+	}
 }
