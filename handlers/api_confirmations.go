@@ -73,8 +73,8 @@ func (s *server) claim(w http.ResponseWriter, r *http.Request, c caller) error {
 	if next, ok := a.NextStep(); ok {
 		answer.Step = stepOf(a, next.Name)
 	}
-	if len(a.Attempts) > 0 && a.Terms.KeyLifetime > 0 {
-		answer.KeyExpiresAt = new(a.Attempts[0].At.Add(a.Terms.KeyLifetime).UTC())
+	if until, ok := a.KeyUntil(); ok {
+		answer.KeyExpiresAt = new(until.UTC())
 	}
 	return respond(w, http.StatusOK, answer)
 }

@@ -209,8 +209,10 @@ func queued(f approvals.QueueFilter) *where {
 }
 
 // mine limits to what a person may decide on, has not decided on and is asked
-// for, as people.RolesOn says; or, with "NOT ", to the rest. None of its
-// conditions may be null: then a proposal would be in neither.
+// for, nearly as people.RolesOn says: an actor that only looks like one of the
+// person's is not left out here, and is refused when it is decided on. With "NOT "
+// it limits to the rest. None of its conditions may be null: then a proposal would be
+// in neither.
 func (w *where) mine(f approvals.QueueFilter, not string) {
 	list := func(s []string) pq.StringArray { return append(pq.StringArray{}, s...) }
 	w.add(not+`(a.roles && ? AND NOT a.deciders @> ARRAY[?]

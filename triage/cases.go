@@ -121,8 +121,11 @@ type Money struct {
 func Total(amounts []contract.Amount) []Money {
 	sums, decimals := map[string]*big.Rat{}, map[string]int{}
 	for _, a := range amounts {
+		if len(a.Text) > 40 {
+			continue
+		}
 		value, ok := new(big.Rat).SetString(a.Text)
-		if !ok || len(a.Text) > 40 {
+		if !ok {
 			continue
 		}
 		if sums[a.Currency] == nil {
