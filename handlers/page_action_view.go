@@ -224,8 +224,8 @@ func (v actionView) proof(ctx context.Context) *web.Proof {
 				return p
 			}
 			money := moneyRead(v.tool.Contract, v.a.Payload, f.Read, k, snapshots[f.Read])
-			label, _ := labelOf(k, v.lang, f.Field)
-			p.ReadBack = append(p.ReadBack, web.ReadBack{Field: label, Value: web.AmountValue(f.Observed, money[f.Field]), Holds: holdsWord(f.Holds), At: at[f.Read]})
+			label, raw := labelOf(k, v.lang, f.Field)
+			p.ReadBack = append(p.ReadBack, web.ReadBack{Field: label, Value: web.AmountValue(f.Observed, money[f.Field]).InWords(!raw), Holds: holdsWord(f.Holds), At: at[f.Read]})
 		}
 	}
 	p.NotProven = v.a.Terms.Verify && len(p.ReadBack) == 0 && v.a.State == action.Accepted

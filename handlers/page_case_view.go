@@ -3,6 +3,7 @@ package handlers
 import (
 	"context"
 	"encoding/json"
+	"regexp"
 
 	"countersign/action"
 	"countersign/action/contract"
@@ -207,6 +208,9 @@ func (v caseView) closing() web.Settlement {
 	return s
 }
 
+// expectsSome matches a post-condition that wants only something to be there.
+var expectsSome = regexp.MustCompile(`^\s*value\s*!=\s*null(\s*&&\s*value\s*!=\s*(''|""))?\s*$`)
+
 // comparison is the object now against what was promised.
 func (v caseView) comparison(ctx context.Context, o outputs) (*web.Comparison, error) {
 	compared, err := triage.Compare(ctx, v.tool, v.a)
@@ -237,12 +241,15 @@ func (v caseView) comparison(ctx context.Context, o outputs) (*web.Comparison, e
 		case f.Holds == action.HoldsTrue:
 		default:
 			money := moneyRead(v.tool.Contract, v.a.Payload, f.Source, k, f.Snapshot)[f.Field]
-			m := web.Mismatch{Label: label, Raw: raw, Expected: web.TextValue(web.Outside(f.Expect)), Observed: shownValue(k, f.Field, f.Observed, money)}
+			value := func(found json.RawMessage) web.Value { return shownValue(k, f.Field, found, money).InWords(!raw) }
+			m := web.Mismatch{Label: label, Raw: raw, Expected: web.TextValue(web.Outside(f.Expect)), Observed: value(f.Observed)}
 			if f.Expected != nil {
-				m.Expected = shownValue(k, f.Field, f.Expected, money)
+				m.Expected = value(f.Expected)
+			} else if expectsSome.MatchString(f.Expect) {
+				m.Expected = web.SomeValue()
 			}
 			if f.Before != nil {
-				before := shownValue(k, f.Field, f.Before, money)
+				before := value(f.Before)
 				m.Before = &before
 			}
 			out.Differ = append(out.Differ, m)

@@ -173,6 +173,18 @@ func TestAmountsOnACase(t *testing.T) {
 		Snapshot: []byte(`{"price": 42}`), ObservedAt: time.Now()}).want(201)
 	e.as(olga).open("/triage/"+*a.CaseID).want(200).says("105.00 EUR", "42.00 EUR", "Amount 105.00 EUR")
 	e.as(olga).open("/triage?tab=person").want(200).says("105.00 EUR")
+	e.Tool(`name: shop.read_end
+mode: read
+input_schema: { type: object }
+target: { type: product, id: /product_id, scope: shop, block: none }
+http: { method: GET, path: "/products/{product_id}" }
+display: { allow_output: [/ended_at], labels: { /ended_at: Ended at } }
+`)
+	e.Tool(stage.Contract("shop.end", "", `postconditions: [ { read: shop.read_end, field: /ended_at, expect: "value != null && value != ''" } ]`))
+	ended := e.unknown("shop.end")
+	e.post(people.RoleExecutor, "/v1/actions/"+ended.ID+"/observations", api.Observation{ObservationID: action.NewID("obs"), Tool: "shop.read_end",
+		Snapshot: []byte(`{"ended_at": null}`), ObservedAt: time.Now()}).want(201)
+	e.as(olga).open("/triage/"+*ended.CaseID).want(200).says("Ended at", "anything there", "none").lacks("value != null", "null")
 	e.as(olga).open("/overview").want(200).lacks("105.00 EUR") // a price that is set is not money that moves
 }
 

@@ -770,7 +770,7 @@ func cell(v Value, full string) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-		case valueAbsent, valueNotRead, valueNull, valueBool:
+		case valueAbsent, valueNotRead, valueNull, valueBool, valueSome:
 			{
 				templ_7745c5c3_ElementWriter := templ_7745c5c3_Buffer
 				templ_7745c5c3_Buffer := templ.GetBuffer()

@@ -26,6 +26,7 @@ const (
 	valueList
 	valueEmpty // {} or []
 	valueRecord
+	valueSome // anything that is there
 )
 
 // Value is one cell of a field table. The zero Value is "not read".
@@ -49,6 +50,16 @@ func AbsentValue() Value { return Value{kind: valueAbsent} }
 
 // HiddenValue is a field that is there and hidden by the contract.
 func HiddenValue() Value { return Value{kind: valueHidden} }
+
+// SomeValue stands for anything at all that is there.
+func SomeValue() Value { return Value{kind: valueSome} }
+
+// InWords is the value with truth values and null as words, where its field has a
+// name that somebody gave it.
+func (v Value) InWords(named bool) Value {
+	v.words = named
+	return v
+}
 
 // TextValue is a string from outside.
 func TextValue(t Text) Value { return Value{kind: valueText, text: t} }
@@ -167,6 +178,8 @@ func (v Value) plain(ctx context.Context) string {
 		return T(ctx, "value.absent")
 	case valueHidden:
 		return T(ctx, "value.hidden")
+	case valueSome:
+		return T(ctx, "value.some")
 	case valueNull:
 		if v.words {
 			return T(ctx, "value.none")
