@@ -44,7 +44,7 @@ func (s *server) played(r *http.Request, c caller, id string) (*web.GuideAction,
 	if id == "" {
 		return nil, nil
 	}
-	snap, err := s.visible(r.Context(), c, id)
+	snap, err := s.see(r.Context(), c, id)
 	if action.IsCode(err, action.NotFound) {
 		return nil, nil
 	}

@@ -74,7 +74,7 @@ func (l *looking) besides(actionID, person string) []web.Text {
 // streamAction is held by the open page of an action: who holds it looks at the
 // action. It says what became of the decision that the page tells of.
 func (s *server) streamAction(w http.ResponseWriter, r *http.Request, c caller) error {
-	snap, err := s.visible(r.Context(), c, parameter(r, "id"))
+	snap, err := s.see(r.Context(), c, parameter(r, "id"))
 	if err != nil {
 		return err
 	}

@@ -17,14 +17,10 @@ import (
 	"countersign/web"
 )
 
-// fullFrom is the size from which a payload can only be approved on the page
-// that shows all of it, in bytes.
-const fullFrom = 16 << 10
-
 // oldReading is the age from which people are told that a reading is one.
 const oldReading = 5 * time.Minute
 
-// headFields is how many fields of such a payload the shorter page shows.
+// headFields is how many fields of a payload over the limit the shorter page shows.
 const headFields = 100
 
 // actionView is everything that the page of one action is made from.
@@ -74,7 +70,7 @@ func (v actionView) page(ctx context.Context) web.ActionPage {
 	p.Answer, p.Snapshots = v.answer(), v.reads
 	hidden, bidi := p.Fields.Hidden()
 	p.Warnings = v.warnings(p, hidden, bidi)
-	if len(v.a.Payload) > fullFrom && !v.full {
+	if len(v.a.Payload) > web.PayloadLimit && !v.full {
 		p.Fields = p.Fields.Head(headFields, "/actions/"+v.a.ID+"?view=full")
 	}
 	p.Bar = v.bar()
@@ -367,7 +363,7 @@ func (v actionView) bar() web.Bar {
 
 func (v actionView) form() *web.DecideForm {
 	f := &web.DecideForm{ProposalHash: v.a.ProposalHash, Revision: v.a.Revision, Op: action.NewSecret(10)}
-	if len(v.a.Payload) > fullFrom && !v.full {
+	if len(v.a.Payload) > web.PayloadLimit && !v.full {
 		f.FullURL = "/actions/" + v.a.ID + "?view=full"
 	}
 	return f

@@ -194,7 +194,7 @@ func (s *server) rows(r *http.Request, c caller, actions []action.Action, lang s
 	for i, a := range actions {
 		if a.Unreadable != nil {
 			rows[i] = web.Row{ID: a.ID, Effect: unreadEffect(a), Actor: actorText(a.Actor), Client: web.Outside(a.Client.Name), Target: targetOf(a),
-				ExpiresAt: orZero(a.ExpiresAt), ProposalHash: a.PayloadHash}
+				ExpiresAt: orZero(a.ExpiresAt), PayloadHash: a.PayloadHash}
 			continue
 		}
 		tool, err := s.catalogue.Version(r.Context(), a.Tool, a.ToolVersion)

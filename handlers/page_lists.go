@@ -15,7 +15,7 @@ import (
 // rowOf is one action in the approvals queue.
 func rowOf(ctx context.Context, t *rule.Tool, a action.Action, st approvals.Standing, viewer people.Person, rejected bool, lang string) web.Row {
 	r := web.Row{ID: a.ID, Effect: effectOf(t.Contract, lang, a.Payload), Measure: measureOf(ctx, lang, t, a), Actor: actorText(a.Actor),
-		Client: web.Outside(a.Client.Name), Target: targetOf(a), Needs: st.Missing, ProposalHash: a.PayloadHash}
+		Client: web.Outside(a.Client.Name), Target: targetOf(a), Needs: st.Missing, PayloadHash: a.PayloadHash}
 	if a.ExpiresAt != nil {
 		r.ExpiresAt = *a.ExpiresAt
 	}

@@ -181,14 +181,11 @@ func (s *server) serve(rt route) http.HandlerFunc {
 
 // answer lets a request in, or not, and has it answered in time.
 func (s *server) answer(w http.ResponseWriter, r *http.Request, rt route) {
-	ctx, cancel := context.WithCancel(r.Context())
+	ctx, deadline := r.Context(), time.Time{}
 	if rt.holds != forever {
-		ctx, cancel = context.WithTimeout(r.Context(), rt.holds+ordinaryTime)
-	}
-	defer cancel()
-	deadline := time.Time{}
-	if rt.holds != forever {
-		deadline = time.Now().Add(rt.holds + ordinaryTime + writeTime)
+		inTime, cancel := context.WithTimeout(ctx, rt.holds+ordinaryTime)
+		defer cancel()
+		ctx, deadline = inTime, time.Now().Add(rt.holds+ordinaryTime+writeTime)
 	}
 	// Where there is no connection to set it on, there is none to protect.
 	_ = http.NewResponseController(w).SetWriteDeadline(deadline)

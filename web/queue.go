@@ -59,18 +59,18 @@ func (q Queue) url(t Tab) string {
 
 // Row is one action in the queue. A row has no button: deciding needs its page.
 type Row struct {
-	ID           string
-	ExpiresAt    time.Time
-	Effect       Effect
-	Measure      *Measure
-	Actor        Text
-	Client       Text
-	Target       *Target
-	Needs        int    // approvals still missing
-	Decided      bool   // the viewer has approved it
-	Looking      []Text // who has it open, besides the viewer
-	Warning      *WarningKind
-	Paused       *Pause // keeps it from running
-	Blocked      bool   // an open case holds its target
-	ProposalHash string
+	ID          string
+	ExpiresAt   time.Time
+	Effect      Effect
+	Measure     *Measure
+	Actor       Text
+	Client      Text
+	Target      *Target
+	Needs       int    // approvals still missing
+	Decided     bool   // the viewer has approved it
+	Looking     []Text // who has it open, besides the viewer
+	Warning     *WarningKind
+	Paused      *Pause // keeps it from running
+	Blocked     bool   // an open case holds its target
+	PayloadHash string
 }
