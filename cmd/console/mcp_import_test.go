@@ -96,7 +96,7 @@ func TestImportFromAnMCPServer(t *testing.T) {
 // A program can be the server: here it is our own.
 func TestImportFromAProgram(t *testing.T) {
 	t.Parallel()
-	program := fmt.Sprintf("env %s=1 %s mcp --console http://127.0.0.1:1 --key ck_none", asProgram, os.Args[0])
+	program := fmt.Sprintf("%s=1 %s mcp --console http://127.0.0.1:1 --key ck_none", asProgram, os.Args[0])
 	out := works(t, nil, "", "tools", "import-mcp", "--stdio", program)
 	if out = strings.Join(strings.Fields(out), " "); !strings.Contains(out, "propose_action writes") || !strings.Contains(out, "what_may_i_say reads") {
 		t.Errorf("it made %s", out)

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -86,7 +87,9 @@ func (s mcpSource) transport(ctx context.Context, said *transcript) (mcp.Transpo
 		return &mcp.StreamableClientTransport{Endpoint: s.address, HTTPClient: client, DisableStandaloneSSE: true}, func() error { return nil }, nil
 	}
 	ctx, kill := context.WithCancel(ctx)
-	cmd := exec.CommandContext(ctx, "sh", "-c", "exec "+s.command)
+	cmd := exec.CommandContext(ctx, "sh", "-c", s.command)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // the shell may start others: they end together
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.Env, cmd.Stderr, cmd.WaitDelay = notOurs(os.Environ()), s.errs, goPatience
 	in, err := cmd.StdinPipe()
 	if err != nil {
