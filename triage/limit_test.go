@@ -58,12 +58,15 @@ func TestWhatIsKeptOfAnActionHasALimit(t *testing.T) {
 	pending := func() triage.Observation { return reading("shop.operation", `{"status":"PENDING"}`) }
 	answer := pending()
 	same("answers", func() error { return observe(answer) }, func() error { return observe(pending()) })
+	for range 2 { // what says something, however often
+		must(t, observe(reading("shop.operation", `{"status":"NOT_EXECUTED"}`)))
+	}
 	must(t, report(stage.Receipt(attempt, claim, action.Success))) // what was not said before
 	must(t, observe(reading("shop.operation", fmt.Sprintf(`{"status":%q}`, "FAILED"))))
 	look := func() triage.Observation { return reading("shop.look", `{"price":1}`) }
 	first := look()
 	same("readings", func() error { return observe(first) }, func() error { return observe(look()) })
-	if a = s.Read(a.ID); len(a.Receipts) != 201 || len(a.Asks) != 201 || len(a.Observations) != 200 {
+	if a = s.Read(a.ID); len(a.Receipts) != 201 || len(a.Asks) != 203 || len(a.Observations) != 200 {
 		t.Errorf("%d receipts, %d answers, %d readings are kept", len(a.Receipts), len(a.Asks), len(a.Observations))
 	}
 }

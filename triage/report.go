@@ -103,8 +103,9 @@ type Observation struct {
 	Wire       action.Wire
 }
 
-// maxKept bounds how many readings of one action are kept, and how many answers
-// by key and receipts of executors: every command on it reads them all.
+// maxKept bounds how many readings of one action are kept, how many answers by key
+// of executors that say nothing, and how many receipts that say the same: every
+// command on it reads them all.
 const maxKept = 200
 
 // full refuses one more of what maxKept are there of already.
@@ -125,18 +126,20 @@ func receiptsFull(a action.Action, r Receipt) bool {
 	return told && len(a.Receipts) >= maxKept
 }
 
-// answersFull reports the same of an executor's answer by key.
+// answersFull reports the same of an executor's answer by key that says nothing.
+// One that says something is always taken: what it is worth may depend on when it
+// was observed.
 func answersFull(a action.Action, f action.Found) bool {
-	told, n := false, 0
+	n := 0
 	for _, q := range a.Asks {
 		if q.Found.ID == f.ID {
 			return false
 		}
 		if q.By.Kind == action.ByClient {
-			told, n = told || q.Found.Step == f.Step && (q.Found.Outcome == f.Outcome || q.Found.Untimely == f.Outcome), n+1
+			n++
 		}
 	}
-	return told && n >= maxKept
+	return f.Outcome == action.FoundUnknown && n >= maxKept
 }
 
 // Observe takes a reading. Before people decide it is what rules see of the
