@@ -123,14 +123,10 @@ func (s Snapshot) MaySendAgain() error {
 	if err := s.need("sent again", ResultUnknown); err != nil {
 		return err
 	}
-	next, left := a.next()
-	one := s
-	one.Action = a.of(next.Name)
+	one, err := s.toResume()
 	switch {
-	case s.FollowedBy != "":
-		return Followed(s.FollowedBy)
-	case !left || next.Proven != ProvesNothing:
-		return unsafe("known", "every step is done, or it is not known whether the one before is")
+	case err != nil:
+		return err
 	case a.fresh(one.Action):
 		return unsafe("next", "the next step was not sent yet, and an executor goes on with it")
 	}

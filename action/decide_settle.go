@@ -207,14 +207,10 @@ func (c StartRetry) decide(s Snapshot) (Transition, error) {
 // more, or for the first time where those before it are done.
 func (s Snapshot) mayResume() error {
 	a := s.Action
-	next, left := a.next()
-	one := s
-	one.Action = a.of(next.Name)
+	one, err := s.toResume()
 	switch {
-	case s.FollowedBy != "":
-		return Followed(s.FollowedBy)
-	case !left || next.Proven != ProvesNothing:
-		return unsafe("known", "every step is done, or it is not known whether the one before is")
+	case err != nil:
+		return err
 	case a.Resumed >= maxResumes:
 		return unsafe("used", "it was picked up often enough")
 	case a.fresh(one.Action):
@@ -226,6 +222,21 @@ func (s Snapshot) mayResume() error {
 		return unsafe("not-cleared", "the business system has not said, by key, that nothing was executed, and no person wants it sent")
 	}
 	return one.mayRetry()
+}
+
+// toResume returns the action seen as the step that is next, or says why there is
+// none to go on with, whoever wants it.
+func (s Snapshot) toResume() (one Snapshot, err error) {
+	next, left := s.Action.next()
+	one = s
+	one.Action = s.Action.of(next.Name)
+	switch {
+	case s.FollowedBy != "":
+		return one, Followed(s.FollowedBy)
+	case !left || next.Proven != ProvesNothing:
+		return one, unsafe("known", "every step is done, or it is not known whether the one before is")
+	}
+	return one, nil
 }
 
 // fresh reports whether a step, seen by itself, may be begun after an unknown
