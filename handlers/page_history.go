@@ -251,7 +251,7 @@ func (s *server) historyLine(r *http.Request, c caller, a action.Action, now tim
 			if !d.Approve {
 				word = "rejected: "
 			}
-			deciders = append(deciders, word+d.By.Name)
+			deciders = append(deciders, word+d.By.Name+" ("+d.By.ID+")")
 		}
 	}
 	return []string{a.ID, a.CreatedAt.UTC().Format(time.RFC3339), a.UpdatedAt.UTC().Format(time.RFC3339), string(a.StateAt(now)), a.Tool,

@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+
+	"countersign/web"
 )
 
 // How many rows of a file are read at a time, and how many requests one file of
@@ -52,9 +54,12 @@ func beginSheet(w http.ResponseWriter, name string, head []string) (*csv.Writer,
 	return out, out.Write(cells(head...))
 }
 
-// cells makes what a spreadsheet would compute or round into text.
+// cells makes what a spreadsheet would compute or round into text, and shows what
+// could hide in it or turn it round as pages do.
 func cells(values ...string) []string {
 	for i, v := range values {
+		v = web.Outside(v).Plain()
+		values[i] = v
 		long := len(v) > 11 && strings.Trim(v, "0123456789") == ""
 		if long || strings.IndexAny(v, "=+-@\t\r\n＝＋－＠") == 0 {
 			values[i] = "'" + v

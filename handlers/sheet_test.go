@@ -119,3 +119,16 @@ func TestAFileIsWholeOrSaysThatItIsNot(t *testing.T) {
 	first.holds(files, `href="/history.jsonl?tool=`+stage.SetPrice+`"`)
 	b.open("/history?"+url.Values{"tool": {stage.SetPrice}, "after": {ids[3]}}.Encode()).holds(ids[4], files).lacks(ids[3] + "<")
 }
+
+// A file names who decided beyond doubt, and nothing in it hides or turns the rest
+// of its row round.
+func TestAFileShowsWhatCouldHide(t *testing.T) {
+	e := newEnv(t)
+	p := stage.Proposal(stage.SetPrice, stage.Product(), 105)
+	p.Actor.ID = "u-\u202egnp.exe\u2066"
+	a := e.Approve(e.Propose(p), e.Mia)
+	rows, _ := e.as(e.Mia).sheet(e.server.URL + "/history.csv?q=" + a.PayloadHash)
+	if len(rows) != 1 || rows[0][7] != "u-[U+202E]gnp.exe[U+2066]" || rows[0][10] != "approved: Mia ("+e.Mia.ID+")" {
+		t.Errorf("%q", rows)
+	}
+}
