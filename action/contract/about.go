@@ -1,6 +1,9 @@
 package contract
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // AboutOther reports whether an answer of a read tool names another object, or
 // another operation, than input, with which the tool is asked. A target that says
@@ -17,7 +20,7 @@ func (c *Contract) AboutOther(input, answer []byte) bool {
 	}
 	for _, pointer := range c.naming() {
 		want, known := idText(asked.at(pointer))
-		if got, named := idText(told.at(pointer)); known && named && got != want {
+		if got, named := idText(told.at(pointer)); known && named && got != want && !c.otherForm(pointer, want, got) {
 			return true
 		}
 	}
@@ -31,6 +34,16 @@ func (c *Contract) AboutOther(input, answer []byte) bool {
 		}
 	}
 	return false
+}
+
+// otherForm reports whether two values at a place may be one in two forms: a date, an
+// amount or a number may be, and the case of a word, but not what is an id.
+func (c *Contract) otherForm(pointer, want, got string) bool {
+	name := strings.ToLower(pointer[strings.LastIndexByte(pointer, '/')+1:])
+	id := name == "id" || name == "key" || strings.HasSuffix(name, "_id") || strings.HasSuffix(name, "_key") ||
+		c.Target != nil && slices.Contains(c.Target.ID, pointer)
+	digit := func(s string) bool { return s != "" && strings.Contains("-.0123456789", s[:1]) }
+	return !id && (strings.EqualFold(want, got) || digit(want) && digit(got))
 }
 
 // naming are the places in the input of a read tool that name what is asked about:

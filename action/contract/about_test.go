@@ -44,6 +44,13 @@ func TestAnAnswerAboutSomethingElse(t *testing.T) {
 			t.Errorf("%q, %q: %s is about something else: %v", c.target, c.required, c.answer, got)
 		}
 	}
+	forms := parse("", "list, note, execution_key")
+	for answer, other := range map[string]bool{`{"list":"RETAIL","note":7}`: false, `{"note":"2026-12-01T00:00:00Z"}`: false, `{"note":"7.00"}`: false,
+		`{"note":"seven"}`: true, `{"execution_key":"K1"}`: true, `{"execution_key":"8"}`: true} {
+		if got := forms.AboutOther([]byte(`{"list":"retail","note":"2026-12-01","execution_key":"7"}`), []byte(answer)); got != other {
+			t.Errorf("%s, in another form, is about something else: %v", answer, got)
+		}
+	}
 	numbers := parse("target: { type: product, id: /product_id }", "")
 	if numbers.AboutOther([]byte(`{"product_id":"10086"}`), []byte(`{"product_id":10086}`)) || !numbers.AboutOther([]byte(`{"product_id":10086}`), []byte(`{"product_id":"10087"}`)) {
 		t.Error("a number is another id than its text")
