@@ -12,7 +12,6 @@ import (
 	"countersign/execution/api"
 
 	"github.com/chromedp/cdproto/input"
-	"github.com/chromedp/chromedp"
 )
 
 // shopPrice proposes a price in the demo's shop, for a product of one test's
@@ -217,12 +216,10 @@ func TestAStraySecondClickDecidesNothing(t *testing.T) {
 	p.open("/actions/" + first.ID).approve().want(http.StatusOK).at("/actions/" + next.ID)
 	p.says("Recorded: you approved", "to 106")
 	// The guard stands still wherever it is put, for as long as this takes.
-	lasts := `document.querySelector(".wait .go").getAnimations()[0].effect.getTiming().duration`
 	eval[any](p, `document.getAnimations().forEach(a => { a.pause(); a.currentTime = 0 })`)
-	p.waits("the guard to be the longer one", lasts+` === 2000`)
 	p.says("Another proposal: look at it first.")
 	for i := range 20 {
-		eval[any](p, fmt.Sprintf(`document.getAnimations().forEach(a => { a.currentTime = %d })`, i*1999/19))
+		eval[any](p, fmt.Sprintf(`document.getAnimations().forEach(a => { a.currentTime = %d })`, i*799/19))
 		p.clickWhere(approveButton)
 		if got := p.path(); !strings.HasPrefix(got, "/actions/"+next.ID) {
 			t.Fatalf("click %d leads to %s", i, got)
@@ -232,8 +229,6 @@ func TestAStraySecondClickDecidesNothing(t *testing.T) {
 		}
 	}
 	c.stays(t, next)
-	p.do(chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, 5, 5))
-	p.waits("the guard to be the shorter one, as the pointer has left", lasts+` === 800`)
 	eval[any](p, `document.getAnimations().forEach(a => a.finish())`)
 	p.lacks("Another proposal: look at it first.")
 	eval[any](p, `document.querySelector(".wait .go").focus()`)

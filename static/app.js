@@ -18,21 +18,14 @@
 
   // What was meant for the proposal before must not decide this one. The sheet holds
   // Approve back for a moment. Here a click, or a key that would press it, begins
-  // that moment anew; and it is a longer one until the pointer has left the place,
-  // or another key was used.
+  // that moment anew.
   const presses = (e) => e.key === "Enter" || e.key === " ";
   const held = document.querySelector("form.decide.wait");
   if (held?.querySelector(".go")) {
     const guards = held.getAnimations({ subtree: true });
-    const last = (ms) => guards.forEach((g) => g.effect.updateTiming({ duration: ms }));
     const anew = () => guards.forEach((g) => { if (g.playState !== "finished") g.currentTime = 0; });
-    last(2000);
     addEventListener("pointerdown", anew, true);
-    addEventListener("keydown", (e) => { if (presses(e)) anew(); else last(800); }, true);
-    addEventListener("pointermove", (e) => {
-      const r = held.querySelector(".go").getBoundingClientRect();
-      if (e.clientX < r.left || e.clientX > r.right || e.clientY < r.top || e.clientY > r.bottom) last(800);
-    });
+    addEventListener("keydown", (e) => { if (presses(e)) anew(); }, true);
   }
   // A key that is held down decides once at most.
   document.addEventListener("keydown", (e) => {
