@@ -20,7 +20,7 @@ func (c *Contract) AboutOther(input, answer []byte) bool {
 	}
 	for _, pointer := range c.naming() {
 		want, known := idText(asked.at(pointer))
-		if got, named := idText(told.at(pointer)); known && named && got != want && !c.otherForm(pointer, want, got) {
+		if got, named := nameIn(told.at(pointer)); known && named && got != want && !c.otherForm(pointer, want, got) {
 			return true
 		}
 	}
@@ -34,6 +34,15 @@ func (c *Contract) AboutOther(input, answer []byte) bool {
 		}
 	}
 	return false
+}
+
+// nameIn is the name that an answer gives at a place, whether or not it could be that
+// of anything. An object or a list there is the thing itself, and null names nothing.
+func nameIn(n *node) (string, bool) {
+	if n == nil || !n.scalar() || n.kind == nullKind {
+		return "", false
+	}
+	return n.text, true
 }
 
 // otherForm reports whether two values at a place may be one in two forms: a date, an
